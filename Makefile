@@ -1,0 +1,117 @@
+# `make` alone lists what there is. Everything happens in .venv; nothing is installed outside of it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON    ?= python3
+VENV      := .venv
+VENV41    := .venv-spark41
+DEMO_ARGS ?=
+PYTEST_ARGS ?=
+
+# Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
+export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+READY   := $(VENV)/.installed
+READY41 := $(VENV41)/.installed
+
+PARALLEL := -n 2 --dist loadgroup
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------- environments
+
+.PHONY: venv
+venv: $(READY) ## Create .venv with everything the project needs
+
+$(READY): pyproject.toml constraints.txt
+	@scripts/check-python $(PYTHON)
+	@echo "Installing into $(VENV) (once, about two minutes) …"
+	@[ -x $(VENV)/bin/python ] || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install -q --upgrade pip
+	@$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[test,dev]'
+	@touch $@
+
+$(READY41): pyproject.toml constraints.txt
+	@scripts/check-python $(PYTHON)
+	@echo "Installing Spark 4.1 into $(VENV41) (once, about two minutes) …"
+	@[ -x $(VENV41)/bin/python ] || $(PYTHON) -m venv $(VENV41)
+	@grep -v '^pyspark==' constraints.txt > $(VENV41)/constraints.txt
+	@$(VENV41)/bin/python -m pip install -q --upgrade pip
+	@$(VENV41)/bin/python -m pip install -q -c $(VENV41)/constraints.txt -e '.[test]' 'pyspark==4.1.*'
+	@touch $@
+
+.PHONY: java
+java:
+	@scripts/check-java
+
+# ---------------------------------------------------------------- see it work
+
+.PHONY: demo
+demo: java $(READY) ## Stream into a local table, kill the driver midway, restart, count the rows (DEMO_ARGS=…)
+	@$(VENV)/bin/pwc demo $(DEMO_ARGS)
+
+# ---------------------------------------------------------------- tests
+
+.PHONY: test
+test: java lint types ## Everything: lint, types, all tests, S3 and Spark included (PYTEST_ARGS=…)
+	@echo "Tests without Spark, S3 included, two at a time …"
+	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
+	@echo "Tests with Spark, one after the other …"
+	@$(VENV)/bin/pytest -m spark $(PYTEST_ARGS)
+
+.PHONY: check
+check: lint types ## The fast part: lint, types, tests that need neither Spark nor S3
+	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow' $(PYTEST_ARGS)
+
+test-spark41 test-spark41-small: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+test-spark41 test-spark41-small: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+
+.PHONY: test-spark41
+test-spark41: java $(READY41) ## The Spark tests and the smoke set again, on Spark 4.1
+	@$(VENV41)/bin/pytest -m 'spark or smoke' $(PYTEST_ARGS)
+
+.PHONY: test-spark41-small
+test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
+	@$(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
+
+.PHONY: integration
+integration: java $(READY) ## Long runs against real clusters and servers
+	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
+
+.PHONY: bench-lost-commits
+bench-lost-commits: $(READY) ## Count the commits that racing writers lose, with and without this package
+	@$(VENV)/bin/python benchmarks/lost_commits.py
+
+# ---------------------------------------------------------------- code
+
+.PHONY: lint
+lint: $(READY) ## Check style and formatting
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+
+.PHONY: types
+types: $(READY) ## Check types
+	@$(VENV)/bin/mypy
+
+.PHONY: format
+format: $(READY) ## Mend what the linter can mend, and format
+	@$(VENV)/bin/ruff check --fix-only .
+	@$(VENV)/bin/ruff format .
+
+.PHONY: docs
+docs: $(READY) ## Write docs/options.md from the options in the code
+	@$(VENV)/bin/pwc options --markdown > docs/.options.md.new
+	@mv docs/.options.md.new docs/options.md
+
+.PHONY: clean
+clean: ## Remove environments, caches and what the demo wrote
+	@rm -rf $(VENV) $(VENV41) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

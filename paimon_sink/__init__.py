@@ -1,0 +1,8 @@
+"""Exactly-once writes from PySpark into lakehouse tables, with no JAR."""
+
+from __future__ import annotations
+
+from paimon_sink.spark.session import attach, register
+from paimon_sink.spark.source import PwcDataSource
+
+__all__ = ["PwcDataSource", "attach", "register"]

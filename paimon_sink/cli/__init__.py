@@ -1,0 +1,1 @@
+"""The ``pwc`` command: prints, never decides."""

@@ -1,0 +1,216 @@
+"""The coordinator: publishes one plan as one snapshot, exactly once. It has no memory; the table is its ledger."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from paimon_sink.commit.decide import Policy, Verdict, advance, decide
+from paimon_sink.commit.fold import written_files
+from paimon_sink.core.clock import Backoff, Clock, SystemClock
+from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, TableChangedError
+from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.steps import Step, reached
+from paimon_sink.formats.base import Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
+
+__all__ = ["Bounds", "Coordinator", "Outcome"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long to try. A round is lost to another writer; a put is repeated while its outcome is not known."""
+
+    rounds: int = 200
+    puts_a_round: int = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a commit ended. ``snapshot_id`` is the one that holds the batch, None when nothing had to be published."""
+
+    snapshot_id: int | None
+    rounds: int
+    already_committed: bool = False
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """Commits and aborts batches of one table."""
+
+    table: Table
+    policy: Policy = field(default_factory=Policy)
+    extra_properties: Mapping[str, str] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=Bounds)
+    clock: Clock = field(default_factory=SystemClock)
+    backoff: Backoff = field(default_factory=Backoff)
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+
+    def commit(self, plan: Plan) -> Outcome:
+        """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
+        commit_id = self.new_id()
+        for attempt in range(1, self.bounds.rounds + 1):
+            reached(Step.BEFORE_LOOK)
+            head = self.table.look(commit_user=plan.commit_user)
+            self._check_identity(plan, head)
+            reached(Step.AFTER_LOOK)
+            ended = self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt)
+            if ended is not None:
+                return ended
+            self.table.check_fits(plan, head)
+            prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt)
+            reached(Step.AFTER_BUILD)
+            if self._publish(plan, prepared):
+                reached(Step.COMMITTED)
+                log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
+                return Outcome(prepared.snapshot_id, attempt)
+            # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
+            self.table.discard(prepared)
+            self.backoff.wait(self.clock, attempt)
+        raise CommitConflictError(
+            f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.rounds} rounds. "
+            "Nothing was committed and the data files are kept. Restart the query; if this comes back, fewer jobs "
+            "should commit to this table at once."
+        )
+
+    def abort(self, messages: Sequence[TaskMessage | None], *, commit_user: str | None, batch_id: int | None) -> None:
+        """Delete the files of a batch whose commit was never tried: a task of it never reported.
+
+        When every task reported, a commit may have been tried and may have landed. Then nothing is deleted.
+        """
+        if all(message is not None for message in messages):
+            return
+        files = written_files(messages)
+        if files and not self._may_be_in(commit_user, batch_id):
+            self._delete(files)
+
+    def _check_identity(self, plan: Plan, head: Head) -> None:
+        if plan.table_identity not in (None, head.table_identity):
+            raise TableChangedError(
+                f"Cannot commit {_batch(plan)} to {self.table.label}: the table was dropped and created again after "
+                "its tasks had written. Nothing was committed. Restart the query to write the batch into the new table."
+            )
+
+    def _already_ended(self, plan: Plan, ledger: Ledger, *, commit_id: str, attempt: int) -> Outcome | None:
+        if plan.batch_id is not None:
+            entry = ledger.entries.get(plan.commit_user)
+            verdict = decide(
+                ledger,
+                table=self.table.label,
+                commit_user=plan.commit_user,
+                batch_id=plan.batch_id,
+                query_id=plan.query_id,
+                policy=self.policy,
+            )
+            if verdict is Verdict.ALREADY_IN and entry is not None:
+                if entry.commit_id != commit_id:
+                    self._drop_replay(plan, entry)
+                return Outcome(entry.snapshot_id, attempt, already_committed=entry.commit_id != commit_id)
+            if verdict is Verdict.SKIP:
+                # Its files stay: they may be the very ones that an older snapshot names.
+                log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
+                return Outcome(None, attempt, already_committed=True)
+        if plan.changes_nothing:
+            return Outcome(None, attempt)
+        return None
+
+    def _build(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> Prepared:
+        now_ms = self.clock.now_ms()
+        entry = None
+        if plan.batch_id is not None:
+            entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, now_ms)
+        ledger = advance(
+            head.ledger,
+            commit_user=plan.commit_user,
+            entry=entry,
+            now_ms=now_ms,
+            retention_ms=self.policy.ledger_retention_ms,
+        )
+        return self.table.build(
+            plan,
+            head,
+            ledger=ledger,
+            properties={**self.extra_properties, **_figures(plan, commit_id, attempt)},
+            commit_id=commit_id,
+            now_ms=now_ms,
+        )
+
+    def _publish(self, plan: Plan, prepared: Prepared) -> bool:
+        """True when the snapshot is in, False when another stands in its place."""
+        reason: Exception | None = None
+        for attempt in range(1, self.bounds.puts_a_round + 1):
+            try:
+                reached(Step.BEFORE_PUT)
+                outcome = self.table.put(prepared)
+                reached(Step.AFTER_PUT)
+                if outcome is PutOutcome.LANDED:
+                    return True
+                # "Already there" may be our own put, repeated on the way. Only reading it back tells.
+                reached(Step.BEFORE_READ_BACK)
+                outcome = self.table.settle(prepared)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
+                reason = error
+                outcome = self._settle_after(error, prepared)
+            if outcome is PutOutcome.LANDED:
+                return True
+            if outcome is PutOutcome.LOST:
+                return False
+            self.backoff.wait(self.clock, attempt)
+        raise CommitUnknownError(
+            f"The outcome of {_batch(plan)} on {self.table.label} is not known: the store did not answer clearly "
+            f"({reason!r}). It may be committed, so its files are kept. Restart the query: the "
+            "replay of the batch looks in the table and settles it."
+        ) from reason
+
+    def _settle_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
+        log.warning("The put of snapshot %d of %s gave no answer: %s", prepared.snapshot_id, self.table.label, error)
+        try:
+            reached(Step.BEFORE_READ_BACK)
+            return self.table.settle(prepared)
+        except Exception as second:  # noqa: BLE001 - still not known
+            log.warning("Reading snapshot %d back failed too: %s", prepared.snapshot_id, second)
+            return PutOutcome.ABSENT
+
+    def _drop_replay(self, plan: Plan, entry: LedgerEntry) -> None:
+        """Delete what this replay wrote, sparing every file the publication that got in names."""
+        live = self.table.files_added_by(entry)
+        log.info("%s of %s is in already, as snapshot %d", _batch(plan), self.table.label, entry.snapshot_id)
+        if live is not None:
+            self._delete([file for file in plan.files if file.path not in live])
+
+    def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
+        if commit_user is None or batch_id is None:
+            return False
+        entry = self.table.look(commit_user=commit_user).ledger.entries.get(commit_user)
+        return entry is not None and entry.batch_id >= batch_id
+
+    def _delete(self, files: Sequence[DataFile]) -> None:
+        # Only files that no snapshot can name reach this line; one that stays behind is an orphan, not an error.
+        for file in files:
+            try:
+                self.table.store.delete(self.table.store.join(self.table.location, file.path))
+            except (OSError, PwcError) as error:
+                log.warning("Left %s of %s behind: %s", file.path, self.table.label, error)
+
+
+def _figures(plan: Plan, commit_id: str, attempt: int) -> dict[str, str]:
+    figures = {
+        "pwc.commit-user": plan.commit_user,
+        "pwc.commit-id": commit_id,
+        "pwc.rows": str(plan.rows),
+        "pwc.files": str(len(plan.files)),
+        "pwc.bytes": str(plan.size_bytes),
+        "pwc.attempts": str(attempt),
+    }
+    if plan.batch_id is not None:
+        figures["pwc.batch-id"] = str(plan.batch_id)
+    if plan.query_id is not None:
+        figures["pwc.query-id"] = plan.query_id
+    return figures
+
+
+def _batch(plan: Plan) -> str:
+    return "a batch write" if plan.batch_id is None else f"batch {plan.batch_id}"

@@ -1,0 +1,118 @@
+"""Fold the messages of a batch into one plan. Pure: a missing message means no plan, never half a batch."""
+
+from __future__ import annotations
+
+import posixpath
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+
+from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
+from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.base import Plan, Replace
+
+__all__ = ["fold", "fold_one_shot", "replacement", "written_files"]
+
+
+def fold(
+    messages: Sequence[TaskMessage | None], *, options: SinkOptions, batch_id: int, overwrite: bool
+) -> Plan | None:
+    """The plan of batch ``batch_id``, or None when no task reported and there is nothing to publish."""
+    reported = _all_reported(messages, options.label)
+    query_id = _query_of(reported)
+    commit_user = options.commit_user or query_id
+    if commit_user is None:
+        if not reported and not overwrite:
+            return None
+        raise OptionError(
+            f"Cannot commit batch {batch_id} to {options.label}: the writer has no name. Outside a streaming query "
+            "there is no query id to stand for it; set the option commitUser."
+        )
+    return _plan(reported, options, commit_user=commit_user, batch_id=batch_id, query_id=query_id, overwrite=overwrite)
+
+
+def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOptions, overwrite: bool) -> Plan:
+    """The plan of a batch write: in the ledger when the user gave it an identifier, else under a fresh user."""
+    reported = _all_reported(messages, options.label)
+    if options.commit_identifier is not None and options.commit_user is not None:
+        commit_user = options.commit_user
+    else:
+        commit_user = "-".join(filter(None, (options.commit_user, str(uuid.uuid4()))))
+    return _plan(
+        reported,
+        options,
+        commit_user=commit_user,
+        batch_id=options.commit_identifier,
+        query_id=None,
+        overwrite=overwrite,
+    )
+
+
+def replacement(*, overwrite: bool, dynamic: bool) -> Replace:
+    """Static overwrite replaces the whole table, dynamic only the partitions that were written."""
+    if not overwrite:
+        return Replace.NOTHING
+    return Replace.WRITTEN_PARTITIONS if dynamic else Replace.WHOLE_TABLE
+
+
+def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:
+    """The files of the tasks that reported, each inside the table."""
+    files = tuple(file for message in messages if message is not None for file in message.files)
+    for file in files:
+        if file.path != posixpath.normpath(file.path) or file.path.startswith(("/", "..")):
+            raise MessageError(
+                f"A commit message names the file {file.path!r}, which is not inside the table. Refused."
+            )
+    return files
+
+
+def _plan(
+    messages: Sequence[TaskMessage],
+    options: SinkOptions,
+    *,
+    commit_user: str,
+    batch_id: int | None,
+    query_id: str | None,
+    overwrite: bool,
+) -> Plan:
+    files = written_files(messages)
+    doubled = [path for path, count in Counter(file.path for file in files).items() if count > 1]
+    if doubled:
+        raise MessageError(f"Two commit messages name the same file {doubled[0]!r}. Nothing was committed.")
+    return Plan(
+        commit_user=commit_user,
+        batch_id=batch_id,
+        query_id=query_id,
+        files=files,
+        replace=replacement(overwrite=overwrite, dynamic=options.partition_overwrite_mode == "dynamic"),
+        table_identity=_identity_of(messages, options.label),
+        schema_ids=frozenset(message.schema_id for message in messages),
+    )
+
+
+def _all_reported(messages: Sequence[TaskMessage | None], table: str) -> list[TaskMessage]:
+    reported = [message for message in messages if message is not None]
+    missing = len(messages) - len(reported)
+    if missing:
+        raise MessageError(
+            f"Cannot commit to {table}: {missing} of {len(messages)} tasks did not report. Nothing was committed."
+        )
+    return reported
+
+
+def _query_of(messages: Sequence[TaskMessage]) -> str | None:
+    queries = {message.query_id for message in messages}
+    if len(queries) > 1:
+        raise MessageError(f"The commit messages come from {len(queries)} different queries. Nothing was committed.")
+    return queries.pop() if queries else None
+
+
+def _identity_of(messages: Sequence[TaskMessage], table: str) -> str | None:
+    identities = {message.table_identity for message in messages}
+    if len(identities) > 1:
+        raise TableChangedError(
+            f"Cannot commit to {table}: the table was dropped and created again while the tasks were writing. "
+            "Nothing was committed; restart the query to write the batch into the new table."
+        )
+    return identities.pop() if identities else None

@@ -1,0 +1,110 @@
+"""Everything this package raises on purpose.
+
+    PwcError
+    ├── OptionError              the options are wrong; nothing was touched
+    ├── SchemaMismatchError      the rows do not fit the table
+    ├── TableNotFoundError       there is no such table, and we may not create it
+    ├── UnsupportedTableError    the table uses a feature we cannot write safely
+    ├── CorruptTableError        a file of the table cannot be understood
+    ├── StorageError             the store failed, or lacks what we need
+    ├── MessageError             a commit message is missing, foreign or of another version
+    ├── CommitError
+    │   ├── CommitConflictError      not applied: others kept winning
+    │   └── CommitUnknownError       may be applied: nobody may delete its files
+    └── RefusedError             not applied, and trying again will not help
+        ├── StaleBatchError
+        ├── CommitUserConflictError
+        ├── LedgerLostError
+        └── TableChangedError
+
+The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
+so that it survives pickling between Spark's processes.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CommitConflictError",
+    "CommitError",
+    "CommitUnknownError",
+    "CommitUserConflictError",
+    "CorruptTableError",
+    "LedgerLostError",
+    "MessageError",
+    "OptionError",
+    "PwcError",
+    "RefusedError",
+    "SchemaMismatchError",
+    "StaleBatchError",
+    "StorageError",
+    "TableChangedError",
+    "TableNotFoundError",
+    "UnsupportedTableError",
+]
+
+
+class PwcError(Exception):
+    """Base of every error of this package. The message says what happened, to what, and the cure."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class OptionError(PwcError):
+    """One or more options are missing, unknown, malformed or contradict each other."""
+
+
+class SchemaMismatchError(PwcError):
+    """The rows cannot be written into the table's columns."""
+
+
+class TableNotFoundError(PwcError):
+    """The table does not exist."""
+
+
+class UnsupportedTableError(PwcError):
+    """The table uses a feature this sink cannot write safely yet."""
+
+
+class CorruptTableError(PwcError):
+    """A file of the table is unreadable. The message names it."""
+
+
+class StorageError(PwcError):
+    """The store failed for good, or does not offer what exactly-once needs."""
+
+
+class MessageError(PwcError):
+    """The commit messages of a batch are incomplete or cannot be understood."""
+
+
+class CommitError(PwcError):
+    """A commit did not end in a known success."""
+
+
+class CommitConflictError(CommitError):
+    """Not applied: every round of the put was won by another writer."""
+
+
+class CommitUnknownError(CommitError):
+    """May be applied. Its files must be kept; the replay of the batch settles it."""
+
+
+class RefusedError(PwcError):
+    """Not applied, by rule. A retry gives the same answer until somebody acts."""
+
+
+class StaleBatchError(RefusedError):
+    """A batch older than the last one of this commit user: a zombie or a rewound checkpoint."""
+
+
+class CommitUserConflictError(RefusedError):
+    """This commit user was last used by another query."""
+
+
+class LedgerLostError(RefusedError):
+    """The history that would tell whether the batch is already in has expired."""
+
+
+class TableChangedError(RefusedError):
+    """The table was dropped, recreated or evolved while the batch was being written."""

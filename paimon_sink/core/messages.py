@@ -1,0 +1,98 @@
+"""What a task tells the coordinator: a frozen, versioned value that crosses processes.
+
+It names files and carries their metadata in the table format's own encoding. It never carries options, handles or
+anything secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_sink.core.errors import MessageError
+
+__all__ = ["MESSAGE_VERSION", "DataFile", "TaskMessage"]
+
+MESSAGE_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One closed data file. ``path`` is relative to the table; ``entry`` is the format's own metadata record."""
+
+    path: str
+    partition: tuple[str | None, ...]
+    rows: int
+    size_bytes: int
+    entry: bytes
+
+
+@dataclass(frozen=True)
+class TaskMessage:
+    """All one task attempt wrote, and as whom and against which table it wrote it."""
+
+    table_identity: str
+    schema_id: int
+    files: tuple[DataFile, ...] = ()
+    query_id: str | None = None
+
+    def to_bytes(self) -> bytes:
+        body: dict[str, Any] = {
+            "version": MESSAGE_VERSION,
+            "table": self.table_identity,
+            "schema": self.schema_id,
+            "query": self.query_id,
+            "files": [
+                {
+                    "path": file.path,
+                    "partition": list(file.partition),
+                    "rows": file.rows,
+                    "bytes": file.size_bytes,
+                    "entry": base64.b64encode(file.entry).decode("ascii"),
+                }
+                for file in self.files
+            ],
+        }
+        return json.dumps(body, separators=(",", ":")).encode("utf-8")
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> TaskMessage:
+        """Read a message, or refuse it: by version when it is another's, by name when it is broken."""
+        try:
+            body = json.loads(raw)
+            version = body["version"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise MessageError(
+                f"Cannot read a commit message ({error!r}). Nothing was committed; restart the query so that the "
+                "batch is written again."
+            ) from error
+        if version != MESSAGE_VERSION:
+            raise MessageError(
+                f"A commit message has version {version!r}, this paimon-sink reads version {MESSAGE_VERSION}. "
+                "Nothing was committed. Install the same paimon-sink on the driver and on every executor, then "
+                "restart the query."
+            )
+        try:
+            return cls(
+                table_identity=str(body["table"]),
+                schema_id=int(body["schema"]),
+                query_id=body["query"],
+                files=tuple(_file_from(entry) for entry in body["files"]),
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise MessageError(
+                f"A commit message of version {version} is damaged ({error!r}). Nothing was committed; restart the "
+                "query so that the batch is written again."
+            ) from error
+
+
+def _file_from(body: dict[str, Any]) -> DataFile:
+    return DataFile(
+        path=str(body["path"]),
+        partition=tuple(None if value is None else str(value) for value in body["partition"]),
+        rows=int(body["rows"]),
+        size_bytes=int(body["bytes"]),
+        entry=base64.b64decode(body["entry"], validate=True),
+    )

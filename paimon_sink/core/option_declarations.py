@@ -1,0 +1,339 @@
+"""Every option, declared once. Parsing, the options page and ``pwc options`` all come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, Literal, TypeVar
+
+from paimon_sink.core import option_values as values
+from paimon_sink.core.names import parse_table_name
+
+__all__ = [
+    "AVAILABLE_FORMATS",
+    "FORMATS_WITH_TRANSFORMS",
+    "GROUPS",
+    "KNOWN_FORMATS",
+    "OPTIONS",
+    "SPARK_KEYS",
+    "SPARK_PREFIXES",
+    "Group",
+    "Option",
+    "Purpose",
+]
+
+T = TypeVar("T")
+
+OnRewind = Literal["fail", "skip"]
+OnLedgerLost = Literal["fail", "commit", "skip"]
+OverwriteMode = Literal["static", "dynamic"]
+
+KNOWN_FORMATS = ("paimon", "iceberg")
+AVAILABLE_FORMATS = ("paimon",)
+FORMATS_WITH_TRANSFORMS = ("iceberg",)
+
+SPARK_KEYS = ("checkpointLocation", "queryName", "outputMode")
+"""Spark's own options. They reach us together with ours and are none of our business."""
+SPARK_PREFIXES = ("spark.",)
+
+
+class Purpose(Enum):
+    """What the options are parsed for. The value is what the options page says."""
+
+    STREAM_WRITE = "stream"
+    BATCH_WRITE = "batch"
+    READ = "read"
+
+
+_EVERYWHERE = frozenset(Purpose)
+_WRITES = frozenset({Purpose.STREAM_WRITE, Purpose.BATCH_WRITE})
+_STREAMS = frozenset({Purpose.STREAM_WRITE})
+_BATCHES = frozenset({Purpose.BATCH_WRITE})
+
+
+@dataclass(frozen=True)
+class Option(Generic[T]):
+    """One option. ``default`` is written as a user would; ``default_note`` describes one that is no fixed value."""
+
+    key: str
+    parse: Callable[[str], T]
+    doc: str
+    example: str
+    purposes: frozenset[Purpose]
+    default: str | None = None
+    default_note: str | None = None
+    secret: bool = False
+
+    @property
+    def default_value(self) -> T:
+        assert self.default is not None, f"{self.key} has no default"
+        return self.parse(self.default)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A family of options under one prefix, handed on without the prefix."""
+
+    prefix: str
+    doc: str
+    example: str
+    purposes: frozenset[Purpose]
+    reserved: str | None = None
+    """Names under the prefix that begin like this are ours."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.prefix}*"
+
+
+# ---------------------------------------------------------------- where the table is
+
+WAREHOUSE = Option(
+    "warehouse",
+    values.location,
+    "Where tables live. Goes together with `table`.",
+    "s3://lake/warehouse",
+    _EVERYWHERE,
+)
+TABLE = Option(
+    "table",
+    parse_table_name,
+    "The table, as `database.table`. Back-quote a name that contains a dot.",
+    "sales.orders",
+    _EVERYWHERE,
+)
+PATH = Option(
+    "path",
+    values.location,
+    "Instead of `warehouse` and `table`: the table's own location, as in `.start(path)` and `.save(path)`.",
+    "s3://lake/warehouse/sales.db/orders",
+    _EVERYWHERE,
+)
+TABLE_FORMAT = Option(
+    "tableFormat",
+    values.table_format(known=KNOWN_FORMATS, available=AVAILABLE_FORMATS),
+    "The table format. `iceberg` is not available yet.",
+    "paimon",
+    _EVERYWHERE,
+    default="paimon",
+)
+CATALOG = Group(
+    "catalog.",
+    "Handed to the format's own catalog. None: a filesystem catalog for Paimon.",
+    "catalog.type=filesystem",
+    _EVERYWHERE,
+)
+
+# ---------------------------------------------------------------- storage access
+
+_AWS = "AWS environment"
+S3_ENDPOINT = Option(
+    "s3.endpoint",
+    values.location,
+    "Address of the S3 service.",
+    "http://127.0.0.1:8333",
+    _EVERYWHERE,
+    default_note=_AWS,
+)
+S3_ACCESS_KEY_ID = Option(
+    "s3.access-key-id",
+    values.plain_text,
+    "Access key.",
+    "AKIA...",
+    _EVERYWHERE,
+    default_note=_AWS,
+    secret=True,
+)
+S3_SECRET_ACCESS_KEY = Option(
+    "s3.secret-access-key",
+    values.plain_text,
+    "Secret of the access key.",
+    "...",
+    _EVERYWHERE,
+    default_note=_AWS,
+    secret=True,
+)
+S3_SESSION_TOKEN = Option(
+    "s3.session-token",
+    values.plain_text,
+    "Token of a temporary login.",
+    "...",
+    _EVERYWHERE,
+    default_note=_AWS,
+    secret=True,
+)
+S3_REGION = Option(
+    "s3.region",
+    values.plain_text,
+    "Region of the bucket.",
+    "eu-central-1",
+    _EVERYWHERE,
+    default_note=_AWS,
+)
+STORAGE = (S3_ENDPOINT, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_SESSION_TOKEN, S3_REGION)
+
+# ---------------------------------------------------------------- creating the table
+
+CREATE_TABLE = Option(
+    "createTable",
+    values.boolean,
+    "Create the table and its database when they are missing.",
+    "false",
+    _WRITES,
+    default="true",
+)
+PARTITION_BY = Option(
+    "partitionBy",
+    values.columns,
+    "Columns to partition a new table by, separated by commas. Back-quote a name that contains a comma or parentheses.",
+    "dt, region",
+    _WRITES,
+)
+TABLE_PROPERTIES = Group(
+    "table.",
+    "Properties of a table we create.",
+    "table.file.format=parquet",
+    _WRITES,
+)
+
+# ---------------------------------------------------------------- committing
+
+COMMIT_USER = Option(
+    "commitUser",
+    values.commit_user,
+    "The name this writer is known by.",
+    "nightly-orders",
+    _WRITES,
+    default_note="query id",
+)
+COMMIT_IDENTIFIER = Option(
+    "commitIdentifier",
+    values.batch_identifier,
+    "Together with `commitUser`: makes a rerun of the same batch job a no-op. A stream has Spark's batch id instead.",
+    "20260131",
+    _BATCHES,
+)
+ON_REWIND: Option[OnRewind] = Option(
+    "onRewind",
+    values.choice("fail", "skip"),
+    "A batch older than the last one written: `fail`, or `skip` it as already written.",
+    "skip",
+    _STREAMS,
+    default="fail",
+)
+ON_LEDGER_LOST: Option[OnLedgerLost] = Option(
+    "onLedgerLost",
+    values.choice("fail", "commit", "skip"),
+    "The history that tells whether a batch is already in has expired: `fail`, `commit` it (it may be in twice), or "
+    "`skip` it (it may be missing).",
+    "commit",
+    _WRITES,
+    default="fail",
+)
+TAKEOVER = Option(
+    "takeover",
+    values.boolean,
+    "Accept a commit user last used by another query.",
+    "true",
+    _WRITES,
+    default="false",
+)
+LEDGER_RETENTION = Option(
+    "ledger.retention",
+    values.duration_ms(at_least="1h", at_most="36500d"),
+    "A commit user silent for longer than this leaves the ledger. At least `1h`.",
+    "90d",
+    _WRITES,
+    default="30d",
+)
+PARTITION_OVERWRITE_MODE: Option[OverwriteMode] = Option(
+    "partitionOverwriteMode",
+    values.choice("static", "dynamic"),
+    "What an overwrite replaces: `static`, the whole table; `dynamic`, only the partitions written.",
+    "dynamic",
+    _WRITES,
+    default="static",
+)
+SNAPSHOT_PROPERTIES = Group(
+    "snapshotProperty.",
+    "Extra properties for each snapshot. Names that begin with `pwc.` are ours.",
+    "snapshotProperty.team=sales",
+    _WRITES,
+    reserved="pwc.",
+)
+
+# ---------------------------------------------------------------- data files
+
+TARGET_FILE_SIZE = Option(
+    "targetFileSize",
+    values.size_bytes(at_least="1kb", at_most="16gb"),
+    "Start a new data file at this size, from `1kb` to `16gb`.",
+    "256mb",
+    _WRITES,
+    default="128mb",
+)
+COMPRESSION = Option(
+    "compression",
+    values.codec,
+    "Parquet codec: `zstd`, `snappy`, `gzip`, `lz4`, `brotli` or `none`.",
+    "snappy",
+    _WRITES,
+    default="zstd",
+)
+
+# ---------------------------------------------------------------- promised, not there yet
+
+MERGE_SCHEMA = Option(
+    "mergeSchema",
+    values.never_true_yet(
+        "Add the column to the table first, with ALTER TABLE in another engine or with pypaimon, then write again."
+    ),
+    "Add new columns and widen types. Not available yet: only `false`.",
+    "false",
+    _WRITES,
+    default="false",
+)
+WATERMARK_COLUMN = Option(
+    "watermarkColumn",
+    values.not_available_yet,
+    "Event time whose minimum over the tasks becomes the snapshot's watermark. Not available yet.",
+    "ts",
+    _STREAMS,
+)
+WATERMARK_DELAY = Option(
+    "watermarkDelay",
+    values.not_available_yet,
+    "How far the watermark stays behind `watermarkColumn`. Not available yet.",
+    "10m",
+    _STREAMS,
+)
+
+DECLARED: tuple[Option[Any] | Group, ...] = (
+    WAREHOUSE,
+    TABLE,
+    PATH,
+    TABLE_FORMAT,
+    CATALOG,
+    *STORAGE,
+    CREATE_TABLE,
+    PARTITION_BY,
+    TABLE_PROPERTIES,
+    COMMIT_USER,
+    COMMIT_IDENTIFIER,
+    ON_REWIND,
+    ON_LEDGER_LOST,
+    TAKEOVER,
+    LEDGER_RETENTION,
+    PARTITION_OVERWRITE_MODE,
+    SNAPSHOT_PROPERTIES,
+    TARGET_FILE_SIZE,
+    COMPRESSION,
+    MERGE_SCHEMA,
+    WATERMARK_COLUMN,
+    WATERMARK_DELAY,
+)
+"""In the order people read them."""
+
+OPTIONS: dict[str, Option[Any]] = {entry.key.lower(): entry for entry in DECLARED if isinstance(entry, Option)}
+GROUPS: dict[str, Group] = {entry.prefix.lower(): entry for entry in DECLARED if isinstance(entry, Group)}

@@ -1,0 +1,80 @@
+"""The options as people and machines read them, generated from the declarations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paimon_sink.core.option_declarations import DECLARED, SPARK_KEYS, SPARK_PREFIXES, Group, Purpose
+
+__all__ = ["OptionDoc", "describe_options", "render_markdown"]
+
+_BEFORE_THE_TABLE = """\
+<!-- Made by `pwc options --markdown`. Change paimon_sink/core/option_declarations.py instead. -->
+# Options
+
+Option names are case-insensitive. An unknown option is refused with the nearest known name, and all problems are
+reported together, before any row is written. Give either `path`, or `warehouse` and `table`.
+
+| option | default | meaning | example | used by |
+|---|---|---|---|---|
+"""
+
+_AFTER_THE_TABLE = """
+## Notes
+
+- **One set of options for writing and reading.** An option that the operation at hand does not use is checked and then
+  ignored, so the same options serve `writeStream`, `write` and `read`. The exception: `commitIdentifier` is refused on
+  a stream, and a batch write needs `commitUser` beside it.
+- **secret** options never appear in a log, an error, a message or a snapshot. The same holds for a `catalog.*` option
+  whose name contains token, secret, password, credential or key. Credentials written into an address, as in
+  `s3://key:secret@bucket`, are refused.
+- **`catalog.*`, `table.*`, `snapshotProperty.*`** stand for any name after the dot; it is handed on without the prefix.
+- **Names.** `table` is `database.table`. Put back-quotes around a name that contains a dot, and double a back-quote
+  that belongs to the name: `` `my.db`.`my table` ``. Refused: empty names, `.`, `..`, slashes, backslashes, control
+  characters, `$`, blanks at either end, and more than 200 bytes.
+- **Sizes** are `b`, `kb`, `mb`, `gb` and `tb`, by powers of 1024, or a plain number of bytes. **Durations** are `ms`,
+  `s`, `m`, `h` and `d`, always with the unit.
+"""
+
+
+@dataclass(frozen=True)
+class OptionDoc:
+    """One line of the options page. ``key`` ends in ``.*`` for a whole family."""
+
+    key: str
+    default: str | None
+    meaning: str
+    example: str
+    secret: bool
+    is_prefix: bool
+    used_by: tuple[str, ...]
+
+
+def describe_options() -> list[OptionDoc]:
+    """Every option, in reading order."""
+    return [
+        OptionDoc(
+            key=entry.key,
+            default=None if isinstance(entry, Group) else entry.default or entry.default_note,
+            meaning=entry.doc,
+            example=entry.example,
+            secret=False if isinstance(entry, Group) else entry.secret,
+            is_prefix=isinstance(entry, Group),
+            used_by=tuple(purpose.value for purpose in Purpose if purpose in entry.purposes),
+        )
+        for entry in DECLARED
+    ]
+
+
+def render_markdown() -> str:
+    """The text of ``docs/options.md``."""
+    rows = "\n".join(_row(option) for option in describe_options())
+    spark_keys = ", ".join(f"`{key}`" for key in (*SPARK_KEYS, *(f"{prefix}*" for prefix in SPARK_PREFIXES)))
+    return f"{_BEFORE_THE_TABLE}{rows}\n{_AFTER_THE_TABLE}- **Spark's own options** pass: {spark_keys}.\n"
+
+
+def _row(option: OptionDoc) -> str:
+    default = "" if option.default is None else option.default if " " in option.default else f"`{option.default}`"
+    meaning = f"{option.meaning} **secret**" if option.secret else option.meaning
+    cells = (f"`{option.key}`", default, meaning, f"`{option.example}`", ", ".join(option.used_by))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

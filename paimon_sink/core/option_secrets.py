@@ -1,0 +1,67 @@
+"""What may be shown of an option. Everything that prints a key or a value goes through here."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["HIDDEN", "Masked", "holds_credentials", "names_a_secret", "quoted", "quoted_key"]
+
+HIDDEN = "(hidden)"
+
+_SECRET_WORDS = ("token", "secret", "passw", "passphrase", "credential", "key")
+_LONGEST_QUOTE = 60
+
+
+def names_a_secret(key: str) -> bool:
+    """Whether the value under this key must never be shown."""
+    lowered = key.lower()
+    return any(word in lowered for word in _SECRET_WORDS)
+
+
+def holds_credentials(uri: str) -> bool:
+    """Whether a URI carries a login, as in ``s3://key:secret@bucket``.
+
+    ``abfss://container@account`` is no login. An S3 secret may itself contain a slash, so for S3 a colon that does not
+    start a port counts as well.
+    """
+    found = re.match(r"\s*([A-Za-z][A-Za-z0-9+.\-]*):(/*)", uri)
+    if found is None:
+        return False
+    scheme, rest = found.group(1).lower(), uri[found.end() :]
+    on_s3 = scheme in ("s3", "s3a", "s3n")
+    if len(found.group(2)) != 2 and not on_s3:
+        return False
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    login, at, _ = authority.rpartition("@")
+    if at:
+        return on_s3 or ":" in login
+    _, colon, port = authority.rpartition(":")
+    return bool(colon) and "@" in rest and not port.isdecimal()
+
+
+def quoted(text: str) -> str:
+    """A value for an error sentence: short, printable, and hidden when it is a URI with a login."""
+    if holds_credentials(text):
+        return HIDDEN
+    if len(text) > _LONGEST_QUOTE:
+        text = text[:_LONGEST_QUOTE] + "..."
+    return repr(text)
+
+
+def quoted_key(key: str) -> str:
+    """A key nobody declared. It is cut where a value may have been glued to it, which may be a secret."""
+    name = re.split(r"[=:\s]", key, maxsplit=1)[0]
+    return quoted(name if name == key else name + "...")
+
+
+class Masked(dict[str, str]):
+    """A dict whose text form hides secrets, however it gets into a log line."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            f"{key!r}: {HIDDEN if names_a_secret(key) or holds_credentials(value) else repr(value)}"
+            for key, value in self.items()
+        )
+        return "{" + shown + "}"
+
+    __str__ = __repr__

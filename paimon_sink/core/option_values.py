@@ -1,0 +1,194 @@
+"""Parsers of option values: text in, value out, or :class:`BadValueError`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from paimon_sink.core.names import has_control_characters, split_outside_quotes, unquote
+from paimon_sink.core.option_secrets import holds_credentials, quoted
+from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
+
+__all__ = [
+    "BadValueError",
+    "batch_identifier",
+    "boolean",
+    "choice",
+    "codec",
+    "columns",
+    "commit_user",
+    "duration_ms",
+    "location",
+    "never_true_yet",
+    "not_available_yet",
+    "plain_text",
+    "size_bytes",
+    "table_format",
+    "transforms_in",
+]
+
+L = TypeVar("L", bound=str)
+
+BATCH_COMMIT_MARK = 2**63 - 1
+"""The identifier Paimon itself gives to batch commits."""
+
+LONGEST_COMMIT_USER = 200
+CODECS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
+
+
+class BadValueError(ValueError):
+    """Holds the rest of a sentence that begins with the option's key. It never repeats a secret."""
+
+
+def boolean(text: str) -> bool:
+    found = {"true": True, "false": False}.get(text.strip().lower())
+    if found is None:
+        raise BadValueError(f"must be true or false, not {quoted(text)}.")
+    return found
+
+
+def choice(*allowed: L) -> Callable[[str], L]:
+    """One of a few words, in any case."""
+
+    def parse(text: str) -> L:
+        for word in allowed:
+            if word == text.strip().lower():
+                return word
+        raise BadValueError(f"must be {' or '.join([', '.join(allowed[:-1]), allowed[-1]])}, not {quoted(text)}.")
+
+    return parse
+
+
+def table_format(*, known: tuple[str, ...], available: tuple[str, ...]) -> Callable[[str], str]:
+    """A format we can write. One we know and cannot write yet is told apart from a misspelt one."""
+
+    def parse(text: str) -> str:
+        word = text.strip().lower()
+        if word in available:
+            return word
+        usable = " or ".join(available)
+        if word in known:
+            raise BadValueError(f"{word} is not available in this version; use {usable}.")
+        raise BadValueError(f"must be {usable}, not {quoted(text)}.")
+
+    return parse
+
+
+def codec(text: str) -> str:
+    word = text.strip().lower()
+    if word == "uncompressed":
+        return "none"
+    return choice(*CODECS)(text)
+
+
+def size_bytes(*, at_least: str, at_most: str) -> Callable[[str], int]:
+    return _figure(parse_size_bytes, at_least, at_most, "a size such as 128mb, 512kb, 1gb or a number of bytes")
+
+
+def duration_ms(*, at_least: str, at_most: str) -> Callable[[str], int]:
+    return _figure(
+        parse_duration_ms, at_least, at_most, "a duration with its unit, such as 30d, 12h, 15m, 90s or 500ms"
+    )
+
+
+def _figure(read: Callable[[str], int | None], at_least: str, at_most: str, form: str) -> Callable[[str], int]:
+    lowest, highest = read(at_least), read(at_most)
+    assert lowest is not None, f"{at_least} is not {form}"
+    assert highest is not None, f"{at_most} is not {form}"
+
+    def parse(text: str) -> int:
+        figure = read(text)
+        if figure is None:
+            raise BadValueError(f"must be {form}, not {quoted(text)}.")
+        if not lowest <= figure <= highest:
+            raise BadValueError(f"must be from {at_least} to {at_most}, not {quoted(text)}.")
+        return figure
+
+    return parse
+
+
+def plain_text(text: str) -> str:
+    """A value handed on as it is. It may be secret, so no sentence here repeats it."""
+    if has_control_characters(text):
+        raise BadValueError("contains a control character, such as a line break; remove it.")
+    if text != text.strip():
+        raise BadValueError("begins or ends with a blank; remove it.")
+    return text
+
+
+def location(text: str) -> str:
+    """A path or URI. It is never repeated in a sentence, since it may carry a login."""
+    if holds_credentials(text):
+        raise BadValueError(
+            "has credentials written into its address; take them out and set s3.access-key-id and "
+            "s3.secret-access-key, or use the AWS environment."
+        )
+    return plain_text(text)
+
+
+def batch_identifier(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", text.strip(), re.ASCII):
+        raise BadValueError(f"must be a whole number from 0 to {BATCH_COMMIT_MARK - 1}, not {quoted(text)}.")
+    number = int(text)
+    if number == BATCH_COMMIT_MARK:
+        raise BadValueError(f"must not be {number}, Paimon's own mark for batch commits.")
+    if number > BATCH_COMMIT_MARK:
+        raise BadValueError(f"must be a whole number from 0 to {BATCH_COMMIT_MARK - 1}, not {number}.")
+    return number
+
+
+def commit_user(text: str) -> str:
+    if has_control_characters(text):
+        raise BadValueError("contains a control character, such as a line break; remove it.")
+    if len(text) > LONGEST_COMMIT_USER:
+        raise BadValueError(f"has {len(text)} characters; at most {LONGEST_COMMIT_USER} are allowed.")
+    return text
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Column names, or transforms as they were written. Which of the two a format takes is decided later."""
+    parts = split_outside_quotes(text, ",", parentheses=True)
+    if parts is None:
+        raise BadValueError(f"has a back-quote that is not closed: {quoted(text)}.")
+    names: list[str] = []
+    for part in parts:
+        name = part.strip() if is_transform(part) else unquote(part.strip())
+        if name is None:
+            raise BadValueError(
+                f"has back-quotes inside a name: {quoted(part.strip())}. Put them around the whole name."
+            )
+        if not name.strip():
+            raise BadValueError(f"has an empty column name: {quoted(text)}. Write for example dt, region.")
+        if has_control_characters(name):
+            raise BadValueError(f"names a column with a control character: {quoted(name)}.")
+        if name.lower() in (earlier.lower() for earlier in names):
+            raise BadValueError(f"names column {quoted(name)} twice.")
+        names.append(name)
+    return tuple(names)
+
+
+def is_transform(part: str) -> bool:
+    """Whether an element has parentheses outside back-quotes, as in ``days(ts)``."""
+    return not part.strip().startswith("`") and ("(" in part or ")" in part)
+
+
+def transforms_in(text: str) -> list[str]:
+    """Those elements of a partitionBy value that are transforms, such as ``days(ts)``."""
+    parts = split_outside_quotes(text, ",", parentheses=True) or []
+    return [part.strip() for part in parts if is_transform(part)]
+
+
+def never_true_yet(cure: str) -> Callable[[str], bool]:
+    """A switch that exists in the interface and cannot be turned on yet."""
+
+    def parse(text: str) -> bool:
+        if boolean(text):
+            raise BadValueError(f"must be false, since it is not available yet. {cure}")
+        return False
+
+    return parse
+
+
+def not_available_yet(text: str) -> NoReturn:
+    raise BadValueError("is not available yet; leave it out.")

@@ -1,0 +1,281 @@
+"""Options: text from users in, one frozen, checked value out.
+
+All problems are found before anything is touched and told together. What the options are stands in
+``option_declarations``; here stands how they are read and which of them contradict each other.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from paimon_sink.core import option_declarations as declared
+from paimon_sink.core.errors import OptionError
+from paimon_sink.core.option_declarations import (
+    AVAILABLE_FORMATS,
+    DECLARED,
+    FORMATS_WITH_TRANSFORMS,
+    GROUPS,
+    OPTIONS,
+    SPARK_KEYS,
+    SPARK_PREFIXES,
+    Group,
+    OnLedgerLost,
+    OnRewind,
+    Option,
+    OverwriteMode,
+    Purpose,
+)
+from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
+from paimon_sink.core.option_secrets import Masked, quoted_key
+from paimon_sink.core.option_values import BadValueError, transforms_in
+
+__all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe_options", "render_markdown"]
+
+T = TypeVar("T")
+
+NO_TABLE = (
+    "No table is named: Spark does not hand a catalog table's options to a Python data source, so an INSERT into a "
+    "table created USING pwc arrives without any; either run CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', "
+    "table '…') and INSERT INTO that view, or write INSERT INTO t WITH (warehouse='…', table='…') SELECT …, or set "
+    "warehouse and table, or path, on the DataFrame reader or writer itself."
+)
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """The options of one reader or writer. It crosses processes, and its text form shows no secret."""
+
+    warehouse: str | None = None
+    database: str | None = None
+    table: str | None = None
+    path: str | None = None
+    table_format: str = declared.TABLE_FORMAT.default_value
+    catalog: Mapping[str, str] = field(default_factory=Masked)
+    """``catalog.*`` without the prefix."""
+    storage: Mapping[str, str] = field(default_factory=Masked)
+    """``s3.*`` under their full names."""
+    create_table: bool = declared.CREATE_TABLE.default_value
+    partition_by: tuple[str, ...] = ()
+    table_properties: Mapping[str, str] = field(default_factory=Masked)
+    """``table.*`` without the prefix."""
+    commit_user: str | None = None
+    commit_identifier: int | None = None
+    on_rewind: OnRewind = declared.ON_REWIND.default_value
+    on_ledger_lost: OnLedgerLost = declared.ON_LEDGER_LOST.default_value
+    takeover: bool = declared.TAKEOVER.default_value
+    target_file_size_bytes: int = declared.TARGET_FILE_SIZE.default_value
+    compression: str | None = None
+    """None when the user did not choose, so that an existing table's own codec can win."""
+    partition_overwrite_mode: OverwriteMode = declared.PARTITION_OVERWRITE_MODE.default_value
+    snapshot_properties: Mapping[str, str] = field(default_factory=Masked)
+    """``snapshotProperty.*`` without the prefix."""
+    ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
+
+    def __post_init__(self) -> None:
+        for name in ("catalog", "storage", "table_properties", "snapshot_properties"):
+            object.__setattr__(self, name, Masked(getattr(self, name)))
+
+    @property
+    def label(self) -> str:
+        """What sentences call the table: ``sales.orders``, or its location."""
+        return self.path if self.path is not None else f"{self.database}.{self.table}"
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str], *, purpose: Purpose) -> SinkOptions:
+        """Read and check all options, or raise one :class:`OptionError` that tells every problem."""
+        given = _Given(options)
+        database, table = given.take(declared.TABLE) or (None, None)
+        parsed = cls(
+            warehouse=given.take(declared.WAREHOUSE),
+            database=database,
+            table=table,
+            path=given.take(declared.PATH),
+            table_format=given.take_or_default(declared.TABLE_FORMAT),
+            catalog=given.groups[declared.CATALOG.prefix],
+            storage={option.key: value for option in declared.STORAGE if (value := given.take(option)) is not None},
+            create_table=given.take_or_default(declared.CREATE_TABLE),
+            partition_by=given.take(declared.PARTITION_BY) or (),
+            table_properties=given.groups[declared.TABLE_PROPERTIES.prefix],
+            commit_user=given.take(declared.COMMIT_USER),
+            commit_identifier=given.take(declared.COMMIT_IDENTIFIER),
+            on_rewind=given.take_or_default(declared.ON_REWIND),
+            on_ledger_lost=given.take_or_default(declared.ON_LEDGER_LOST),
+            takeover=given.take_or_default(declared.TAKEOVER),
+            target_file_size_bytes=given.take_or_default(declared.TARGET_FILE_SIZE),
+            compression=given.take(declared.COMPRESSION),
+            partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
+            snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
+            ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
+        )
+        # Promised and not there yet: only looked at, to refuse them.
+        given.take(declared.MERGE_SCHEMA)
+        given.refuse(declared.WATERMARK_COLUMN)
+        given.refuse(declared.WATERMARK_DELAY)
+        problems = [
+            *given.problems,
+            *_location_problems(given),
+            *_format_problems(given),
+            *_commit_problems(given, purpose),
+        ]
+        if problems:
+            raise OptionError(_together(problems))
+        return parsed
+
+
+class _Given:
+    """What the user gave, sorted by declaration, and the problems found on the way."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.texts: dict[str, str] = {}
+        self.groups: dict[str, dict[str, str]] = {group.prefix: {} for group in GROUPS.values()}
+        self.unknown = False
+        self.problems: list[str] = []
+        spelled: dict[str, tuple[str, str]] = {}
+        for key, value in ((str(key), _as_text(value)) for key, value in options.items()):
+            if _is_sparks_own(key):
+                continue
+            earlier = spelled.setdefault(key.lower(), (key, value))
+            if earlier != (key, value):
+                if earlier[1] != value:
+                    self.problems.append(
+                        f"{quoted_key(key)} and {quoted_key(earlier[0])} are the same option with different values; "
+                        "keep one."
+                    )
+                continue
+            self._sort(key, value)
+
+    def _sort(self, key: str, value: str) -> None:
+        if key.lower() in OPTIONS:
+            self.texts[OPTIONS[key.lower()].key] = value
+            return
+        for prefix, group in GROUPS.items():
+            if key.lower().startswith(prefix):
+                self._sort_into(group, key[len(prefix) :], value)
+                return
+        self.unknown = True
+        self.problems.append(_unknown(key))
+
+    def _sort_into(self, group: Group, name: str, value: str) -> None:
+        if not name.strip():
+            self.problems.append(f"{group.prefix} needs a name after the dot, as in {group.example}.")
+        elif group.reserved is not None and name.lower().startswith(group.reserved):
+            self.problems.append(
+                f"{group.prefix}{group.reserved}* is kept for paimon-sink's own properties; choose another name."
+            )
+        else:
+            self.groups[group.prefix][name] = value
+
+    def has(self, option: Option[Any]) -> bool:
+        return option.key in self.texts
+
+    def take(self, option: Option[T]) -> T | None:
+        """The parsed value; None when it was not given, or was wrong and is now among the problems."""
+        text = self.texts.get(option.key)
+        if text is None:
+            return None
+        if not text.strip():
+            self.problems.append(f"{option.key} is empty; give it a value such as {option.example}, or leave it out.")
+            return None
+        try:
+            return option.parse(text)
+        except BadValueError as problem:
+            self.problems.append(f"{option.key} {problem}")
+        except OptionError as problem:
+            self.problems.append(str(problem))
+        return None
+
+    def refuse(self, option: Option[Any]) -> None:
+        """Say why an option that is declared and not there yet cannot be given, empty or not."""
+        if self.has(option):
+            try:
+                option.parse(self.texts[option.key])
+            except BadValueError as problem:
+                self.problems.append(f"{option.key} {problem}")
+
+    def take_or_default(self, option: Option[T]) -> T:
+        value = self.take(option)
+        return option.default_value if value is None else value
+
+
+# ---------------------------------------------------------------- rules over several options
+
+
+def _location_problems(given: _Given) -> list[str]:
+    warehouse, table, path = (given.has(option) for option in (declared.WAREHOUSE, declared.TABLE, declared.PATH))
+    if path and (warehouse or table):
+        other = " and ".join(key for key, there in (("warehouse", warehouse), ("table", table)) if there)
+        return [f"path and {other} contradict each other; give either path, or warehouse and table."]
+    if warehouse and not table:
+        return ["table is missing; give it as database.table beside warehouse, or give path alone."]
+    if table and not warehouse:
+        return ["warehouse is missing; give it beside table, or give path alone."]
+    if not (warehouse or table or path):
+        # Next to a misspelt option, the story of catalog tables would only lead astray.
+        return ["No table is named; give warehouse and table, or path."] if given.unknown else [NO_TABLE]
+    return []
+
+
+def _format_problems(given: _Given) -> list[str]:
+    name = given.texts.get(declared.TABLE_FORMAT.key, "").strip().lower() or declared.TABLE_FORMAT.default_value
+    transforms = transforms_in(given.texts.get(declared.PARTITION_BY.key, ""))
+    if transforms and name not in FORMATS_WITH_TRANSFORMS:
+        return [
+            f"partitionBy asks for {', '.join(transforms)[:80]!r}. {name.capitalize()} partitions by column values; "
+            "add a column that holds the value and name that one; transforms are for tableFormat=iceberg. If this is a "
+            "column's name, back-quote it."
+        ]
+    return []
+
+
+def _commit_problems(given: _Given, purpose: Purpose) -> list[str]:
+    if not given.has(declared.COMMIT_IDENTIFIER):
+        return []
+    if purpose is Purpose.STREAM_WRITE:
+        return ["commitIdentifier is for batch writes; a stream is identified by Spark's batch id, so leave it out."]
+    if purpose is Purpose.BATCH_WRITE and not given.has(declared.COMMIT_USER):
+        return ["commitIdentifier needs commitUser, which names the job whose rerun it recognises."]
+    return []
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def _unknown(key: str) -> str:
+    nearest = _nearest(key)
+    cure = f"did you mean {nearest}?" if nearest else "`pwc options` lists what there is."
+    return f"{quoted_key(key)} is not an option; {cure}"
+
+
+def _nearest(key: str) -> str | None:
+    """The documented spelling nearest to ``key``. A misspelt prefix is looked for as well."""
+    known = {name.lower(): name for name in [*(entry.key for entry in DECLARED), *SPARK_KEYS]}
+    key = key[:100]  # the search takes time that grows with the length of the key
+    found = difflib.get_close_matches(key.lower(), known, n=1)
+    if found:
+        return known[found[0]]
+    head, dot, _ = key.lower().partition(".")
+    prefixes = {prefix.rstrip("."): group.key for prefix, group in GROUPS.items()}
+    found = difflib.get_close_matches(head, prefixes, n=1) if dot else []
+    return prefixes[found[0]] if found else None
+
+
+def _together(problems: list[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    lines = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(problems, start=1))
+    return f"The options have {len(problems)} problems:\n{lines}"
+
+
+def _is_sparks_own(key: str) -> bool:
+    lowered = key.lower()
+    return lowered in (own.lower() for own in SPARK_KEYS) or lowered.startswith(SPARK_PREFIXES)
+
+
+def _as_text(value: object) -> str:
+    """Spark hands over text; a caller in Python may have passed ``True``, a number or nothing."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

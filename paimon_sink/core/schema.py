@@ -1,0 +1,293 @@
+"""How a DataFrame's columns meet a table's: by name, with safe casts, and with every problem said by column name.
+
+Problems are found from the two schemas alone, before the first row. What only values can tell (a null in a not-null
+column, a string too long for its column) is checked batch by batch, before the batch is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_sink.core.errors import SchemaMismatchError
+
+__all__ = ["SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
+
+SQL_TYPE = b"sql_type"
+"""Arrow field metadata for what Arrow cannot say: CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)."""
+
+_INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+_INTEGERS = list(_INTEGER_DIGITS)
+
+
+def sql_type(field: pa.Field) -> str | None:
+    """The SQL type a field's metadata names, if it names one."""
+    raw = (field.metadata or {}).get(SQL_TYPE)
+    return None if raw is None else str(raw.decode("utf-8"))
+
+
+def length_limit(field: pa.Field) -> tuple[str, int] | None:
+    """``("VARCHAR", 10)`` for a field that has a length."""
+    name, bracket, rest = (sql_type(field) or "").partition("(")
+    return (name.upper(), int(rest.rstrip(")"))) if bracket else None
+
+
+def file_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema data files have: the table's, with list elements named as the Parquet standard says."""
+    return pa.schema([pa.field(field.name, _standard(field.type), field.nullable) for field in schema])
+
+
+@dataclass(frozen=True)
+class _Column:
+    target: pa.Field
+    source: int | None
+    """Position in the incoming batch; None fills the column with nulls."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A checked recipe from incoming batches to the table's columns. Made once a task by :func:`align`."""
+
+    table: str
+    columns: tuple[_Column, ...]
+
+    @cached_property
+    def file_schema(self) -> pa.Schema:
+        return file_schema(pa.schema([column.target for column in self.columns]))
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with the table's columns, in its order and types."""
+        arrays = [
+            self._column(batch, column, field.type)
+            for column, field in zip(self.columns, self.file_schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.file_schema)
+
+    def _column(self, batch: pa.RecordBatch, column: _Column, file_type: pa.DataType) -> pa.Array:
+        if column.source is None:
+            return pa.nulls(batch.num_rows, file_type)
+        array = batch.column(column.source)
+        if not column.target.nullable and array.null_count:
+            raise self._refused(column.target.name, "has a null, the table's column is not null. Filter or fill it")
+        _check_nested_nulls(array, column.target, column.target.name, self._refused)
+        if array.type != file_type:
+            try:
+                # Arrow casts no nullable field to a not-null one, even if it holds no null: hence the view.
+                array = array.cast(_standard(file_type, optional=True), safe=True).view(file_type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise self._refused(
+                    column.target.name, f"has a value that does not fit {_name(column.target)} ({error}). Cast it"
+                ) from error
+        return self._check_length(array, column.target)
+
+    def _check_length(self, array: pa.Array, target: pa.Field) -> pa.Array:
+        limit = length_limit(target)
+        if limit is None:
+            return array
+        kind, length = limit
+        text = pa.types.is_string(target.type)
+        longest = pc.max(pc.utf8_length(array) if text else pc.binary_length(array)).as_py()
+        if longest is not None and longest > length:
+            raise self._refused(
+                target.name, f"has a value of length {longest}, the table has {kind}({length}). Shorten it"
+            )
+        # CHAR(n) is blank-padded in Spark and in Paimon alike.
+        return pc.utf8_rpad(array, width=length) if kind == "CHAR" else array
+
+    def _refused(self, column: str, problem: str) -> SchemaMismatchError:
+        return SchemaMismatchError(f"Cannot write to {self.table}: column {column} {problem}.")
+
+
+def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive: bool) -> Alignment:
+    """Match the columns, or refuse with all problems at once."""
+    problems: list[str] = []
+    sources = _match(incoming, target, case_sensitive=case_sensitive, problems=problems)
+    columns = []
+    for field in target:
+        position = sources.get(field.name)
+        if position is None:
+            if not field.nullable:
+                problems.append(f"column {field.name} is missing and the table's column is not null. Add it")
+        else:
+            problem = _cast_problem(incoming.field(position).type, field.type)
+            if problem is not None:
+                problems.append(
+                    f"column {field.name}{problem[0]} is {_type_name(problem[1])}, the table has "
+                    f"{_type_name(problem[2])}. Cast it"
+                )
+        columns.append(_Column(field, position))
+    if problems:
+        raise SchemaMismatchError(f"Cannot write to {table}: {'; '.join(problems)}.")
+    return Alignment(table, tuple(columns))
+
+
+def _match(incoming: pa.Schema, target: pa.Schema, *, case_sensitive: bool, problems: list[str]) -> dict[str, int]:
+    """Target name → position in the incoming schema. Exact names win; other case is tried when Spark ignores case."""
+    doubled = sorted({name for name in incoming.names if incoming.names.count(name) > 1})
+    problems.extend(f"column {name} is there twice. Rename one" for name in doubled)
+    matched = {name: incoming.names.index(name) for name in target.names if name in incoming.names}
+    taken = set(matched.values())
+    for position, name in enumerate(incoming.names):
+        if position in taken or name in doubled:
+            continue
+        candidates = [other for other in target.names if not case_sensitive and other.lower() == name.lower()]
+        free = [other for other in candidates if other not in matched]
+        if len(free) == 1:
+            matched[free[0]] = position
+        elif len(free) > 1:
+            problems.append(f"column {name} fits {' and '.join(free)}: their names differ only in case. Rename it")
+        elif candidates:
+            problems.append(f"column {name} and another one both fit {candidates[0]}. Drop one")
+        else:
+            problems.append(f"column {name} is not in the table. Drop it, or add it to the table first")
+    return matched
+
+
+_Problem = tuple[str, pa.DataType, pa.DataType]
+
+
+def _cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _Problem | None:
+    """None when every value of ``source`` is kept by ``target``; else where it is not, and the two types there."""
+    if source == target or _is_safe(source, target):
+        return None
+    if pa.types.is_struct(source) and pa.types.is_struct(target):
+        if [field.name for field in source] != [field.name for field in target]:
+            return (path, source, target)
+        pairs = [(f".{mine.name}", mine.type, theirs.type) for mine, theirs in zip(source, target, strict=True)]
+    elif _is_list(source) and _is_list(target):
+        pairs = [("[]", source.value_type, target.value_type)]
+    elif pa.types.is_map(source) and pa.types.is_map(target):
+        pairs = [(".key", source.key_type, target.key_type), (".value", source.item_type, target.item_type)]
+    else:
+        return (path, source, target)
+    problems = (_cast_problem(mine, theirs, path + step) for step, mine, theirs in pairs)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _is_safe(source: pa.DataType, target: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_null(source):
+        return True
+    if source in _INTEGERS:
+        digits = _INTEGER_DIGITS[source]
+        return (
+            (target in _INTEGERS and _INTEGERS.index(target) >= _INTEGERS.index(source))
+            or (types.is_decimal(target) and target.precision - target.scale >= digits)
+            or (types.is_float32(target) and digits <= 5)
+            or (types.is_float64(target) and digits <= 10)
+        )
+    if types.is_float32(source):
+        return bool(types.is_float64(target))
+    if types.is_decimal(source) and types.is_decimal(target):
+        return bool(target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale)
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        # A coarser unit is checked value by value: Spark knows microseconds only, so no cast there could help.
+        return (source.tz is None) == (target.tz is None)
+    if _is_text(source) and _is_text(target):
+        return True
+    return _is_bytes(source) and _is_bytes(target)
+
+
+def _check_nested_nulls(
+    array: pa.Array, field: pa.Field, path: str, refused: Callable[[str, str], SchemaMismatchError]
+) -> None:
+    """Look for nulls inside structs, lists and maps where the table says there are none."""
+    for step, child, values in _children(array, field.type):
+        if not child.nullable and values.null_count:
+            raise refused(path + step, "has a null, the table's field is not null. Filter or fill it")
+        _check_nested_nulls(values, child, path + step, refused)
+
+
+def _children(array: pa.Array, target: pa.DataType) -> Sequence[tuple[str, pa.Field, pa.Array]]:
+    if not _has_not_null(target):
+        return []
+    if pa.types.is_struct(target):
+        # Children of a null struct are no rows of their own.
+        whole = array.drop_null()
+        return [(f".{target.field(i).name}", target.field(i), whole.field(i)) for i in range(target.num_fields)]
+    if _is_list(target):
+        return [("[]", target.value_field, array.drop_null().flatten())]
+    if pa.types.is_map(target):
+        # Slicing keeps the entries of the whole array; rows of a null map have none in use.
+        return [(".value", target.item_field, array.drop_null().items)]
+    return []
+
+
+def _has_not_null(data_type: pa.DataType) -> bool:
+    if pa.types.is_map(data_type):
+        return not data_type.item_field.nullable or _has_not_null(data_type.item_type)
+    fields = [data_type.field(i) for i in range(data_type.num_fields)]
+    return any(not field.nullable or _has_not_null(field.type) for field in fields)
+
+
+def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:
+    """The type with standard child names and, if asked, every nested field nullable."""
+
+    def child(field: pa.Field, name: str) -> pa.Field:
+        return pa.field(name, _standard(field.type, optional=optional), optional or field.nullable)
+
+    if pa.types.is_struct(data_type):
+        return pa.struct([child(field, field.name) for field in data_type])
+    if _is_list(data_type):
+        return pa.list_(child(data_type.value_field, "element"))
+    if pa.types.is_map(data_type):
+        key = pa.field("key", _standard(data_type.key_type, optional=optional), nullable=False)
+        return pa.map_(key, child(data_type.item_field, "value"))
+    return data_type
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_list(data_type) or pa.types.is_large_list(data_type))
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def _is_bytes(data_type: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_binary(data_type) or types.is_large_binary(data_type) or types.is_fixed_size_binary(data_type))
+
+
+def _name(field: pa.Field) -> str:
+    return sql_type(field) or _type_name(field.type)
+
+
+_SPARK_NAMES = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.bool_(): "boolean",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.date32(): "date",
+}
+
+
+def _type_name(data_type: pa.DataType) -> str:
+    """The type as Spark users write it."""
+    types = pa.types
+    if data_type in _SPARK_NAMES:
+        return _SPARK_NAMES[data_type]
+    if types.is_decimal(data_type):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if types.is_timestamp(data_type):
+        digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[data_type.unit]
+        name = "timestamp_ntz" if data_type.tz is None else "timestamp"
+        return name if digits == 6 else f"{name}({digits})"
+    if types.is_struct(data_type):
+        return f"struct<{', '.join(f'{field.name}: {_type_name(field.type)}' for field in data_type)}>"
+    if types.is_map(data_type):
+        return f"map<{_type_name(data_type.key_type)}, {_type_name(data_type.item_type)}>"
+    if _is_list(data_type):
+        return f"array<{_type_name(data_type.value_type)}>"
+    return str(data_type)

@@ -1,0 +1,56 @@
+"""The named steps of a write and a commit, and one seam to stand at them.
+
+Product code announces a step with :func:`reached`. When nobody listens that is one comparison with ``None``.
+Tests and the demo listen, to stop, kill, fail or let another writer in at exactly that step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+
+__all__ = ["Step", "listen", "listening", "reached"]
+
+
+class Step(Enum):
+    """Where a batch is. The value is the name people read."""
+
+    WRITE_STARTED = "write started"
+    ROWS_WRITTEN = "rows written"
+    FILE_CLOSED = "file closed"
+    MESSAGE_BUILT = "message built"
+    BEFORE_LOOK = "before look"
+    AFTER_LOOK = "after look"
+    AFTER_BUILD = "after build"
+    BEFORE_PUT = "before put"
+    AFTER_PUT = "after put"
+    BEFORE_READ_BACK = "before read-back"
+    COMMITTED = "committed"
+
+
+Listener = Callable[[Step], None]
+_listener: Listener | None = None
+
+
+def reached(step: Step) -> None:
+    """Announce that the calling code is at ``step``."""
+    if _listener is not None:
+        _listener(step)
+
+
+def listen(listener: Listener | None) -> None:
+    """Hear of every step in this process from now on; ``None`` stops it."""
+    global _listener
+    _listener = listener
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Hear of every step inside a ``with`` block."""
+    before = _listener
+    listen(listener)
+    try:
+        yield
+    finally:
+        listen(before)

@@ -1,0 +1,258 @@
+"""The adapter contract: all that ``write/``, ``commit/`` and ``read/`` know of a table format.
+
+A format opens or creates a :class:`Table`. The table gives tasks a place and an encoding for data files, gives the
+coordinator the newest snapshot with its ledger, and publishes a plan on top of exactly that snapshot. Publishing is
+split into build, put and settle so that the coordinator owns the loop: it looks at the ledger again in every round.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paimon_sink.core.messages import DataFile
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.storage.store import Store
+
+__all__ = [
+    "ClosedFile",
+    "Comparison",
+    "Filter",
+    "Format",
+    "Head",
+    "Ledger",
+    "LedgerEntry",
+    "Plan",
+    "Prepared",
+    "PutOutcome",
+    "Replace",
+    "Split",
+    "Table",
+]
+
+
+# ---------------------------------------------------------------- ledger
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """The last batch of one commit user, and the publication that brought it in."""
+
+    batch_id: int
+    query_id: str | None
+    commit_id: str | None
+    snapshot_id: int
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Who wrote last. ``complete`` is false once history that could name a user has expired."""
+
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Head:
+    """The table as one look saw it: its identity, its newest snapshot, and the id of the one to put on top."""
+
+    table_identity: str
+    snapshot_id: int | None
+    next_snapshot_id: int
+    ledger: Ledger
+    native: Any = None
+
+
+# ---------------------------------------------------------------- commit
+
+
+class Replace(Enum):
+    """What a plan does to the rows already there."""
+
+    NOTHING = "append"
+    WRITTEN_PARTITIONS = "dynamic overwrite"
+    WHOLE_TABLE = "overwrite"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One batch, folded from its messages: what to publish, as whom, against which table."""
+
+    commit_user: str
+    batch_id: int | None
+    """None for a one-shot batch write: it is in no ledger and is never replayed."""
+    query_id: str | None
+    files: tuple[DataFile, ...]
+    replace: Replace
+    table_identity: str | None
+    """None when no task reported, so that none saw a table."""
+    schema_ids: frozenset[int]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """An append, or a replacement of the written partitions, with no file written."""
+        return not self.files and self.replace is not Replace.WHOLE_TABLE
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Snapshot ``snapshot_id``, built and not yet published. ``commit_id`` tells it from anybody else's."""
+
+    snapshot_id: int
+    commit_id: str
+    native: Any = None
+
+
+class PutOutcome(Enum):
+    """What is known of a prepared snapshot after a put or a read-back."""
+
+    LANDED = "landed"
+    LOST = "lost"
+    ABSENT = "absent"
+
+
+# ---------------------------------------------------------------- files and splits
+
+
+@dataclass(frozen=True)
+class ClosedFile:
+    """A finished Parquet file as the writer saw it, before the format describes it."""
+
+    path: str
+    partition: tuple[Any, ...]
+    size_bytes: int
+    footer: pq.FileMetaData
+    null_counts: Mapping[str, int]
+    nan_columns: frozenset[str]
+
+
+class Comparison(Enum):
+    """The filters that are pushed down. Spark evaluates every one of them again."""
+
+    EQ = "="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    IN = "in"
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+
+
+@dataclass(frozen=True)
+class Filter:
+    column: str
+    comparison: Comparison
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """A piece of one snapshot that one reader task reads. ``body`` is the format's own encoding."""
+
+    body: bytes
+    rows: int
+
+
+# ---------------------------------------------------------------- the contract
+
+
+class Table(ABC):
+    """One open table. It holds handles: it stays in its process, its values travel."""
+
+    label: str
+    """What sentences call it: ``sales.orders`` or its location."""
+    location: str
+    store: Store
+    identity: str
+    """Changes when the table is dropped and created again under the same name."""
+    schema_id: int
+    schema: pa.Schema
+    partition_keys: tuple[str, ...]
+    compression: str
+    compression_level: int | None
+
+    # tasks
+
+    @abstractmethod
+    def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
+        """Where the ``number``-th file of a task attempt goes, relative to the table."""
+
+    @abstractmethod
+    def describe(self, file: ClosedFile) -> DataFile:
+        """The file with its statistics, as it will stand in the table's metadata."""
+
+    # coordinator
+
+    @abstractmethod
+    def look(self, *, commit_user: str) -> Head:
+        """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""
+
+    @abstractmethod
+    def check_fits(self, plan: Plan, head: Head) -> None:
+        """Raise ``TableChangedError`` unless the plan's files fit the table as the look saw it."""
+
+    @abstractmethod
+    def build(
+        self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
+    ) -> Prepared:
+        """Write all that the snapshot on top of ``head`` needs, without publishing it."""
+
+    @abstractmethod
+    def put(self, prepared: Prepared) -> PutOutcome:
+        """Publish if nobody did: LANDED or LOST. Any exception means that the outcome is not known."""
+
+    @abstractmethod
+    def settle(self, prepared: Prepared) -> PutOutcome:
+        """Read back after an unknown outcome. Any exception means that it is still not known."""
+
+    @abstractmethod
+    def discard(self, prepared: Prepared) -> None:
+        """Remove what ``build`` wrote. Only for a prepared snapshot that is known not to have landed."""
+
+    @abstractmethod
+    def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
+        """Paths the publication behind a ledger entry brought in, or None when it can no longer be read."""
+
+    # readers
+
+    @abstractmethod
+    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+        """The newest snapshot in pieces, without those that ``filters`` rule out."""
+
+    @abstractmethod
+    def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a split, with the table's own types."""
+
+
+class Format(ABC):
+    """One table format: turns options into tables. Stateless."""
+
+    name: str
+
+    @abstractmethod
+    def open(self, options: SinkOptions) -> Table | None:
+        """The table, or None when it does not exist."""
+
+    @abstractmethod
+    def create(self, options: SinkOptions, schema: pa.Schema, partition_by: Iterable[str]) -> Table:
+        """Create the table, or open the one that another creator put there first."""
+
+    @abstractmethod
+    def check_writable(self, table: Table) -> None:
+        """Raise ``UnsupportedTableError`` that names the feature we cannot write."""

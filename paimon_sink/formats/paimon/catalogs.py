@@ -1,0 +1,178 @@
+"""Where a Paimon table is found: a warehouse on a store, or a REST catalog with a compare-and-swap of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pypaimon.catalog.catalog import Catalog
+from pypaimon.catalog.catalog_exception import (
+    DatabaseNotExistException,
+    TableAlreadyExistException,
+    TableNotExistException,
+)
+from pypaimon.catalog.catalog_factory import CatalogFactory
+from pypaimon.common.identifier import Identifier
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.schema.schema import Schema
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+from pypaimon.table.file_store_table import FileStoreTable
+
+from paimon_sink.core.errors import OptionError
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.file_io import StoreFileIO
+from paimon_sink.formats.paimon.schemas import SchemaFiles
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles
+from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.storage.settings import StorageSettings
+from paimon_sink.storage.store import open_store
+
+__all__ = ["FileSystemTables", "RestTables", "tables"]
+
+
+def tables(options: SinkOptions) -> FileSystemTables | RestTables:
+    """The catalog the options name."""
+    kind = options.catalog.get("type", "filesystem").lower()
+    if kind == "filesystem":
+        return FileSystemTables(options)
+    if kind == "rest":
+        return RestTables(options)
+    raise OptionError(
+        f"Cannot use {options.label}: catalog.type={kind} is not available for Paimon. Use filesystem (the default) "
+        "or rest."
+    )
+
+
+class FileSystemTables:
+    """Tables are directories; the first schema file makes a table, put only if absent."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._store = open_store(options.path or options.warehouse or "", StorageSettings.from_options(options.storage))
+        self._location = (
+            self._store.root
+            if options.path is not None
+            else self._store.join(self._store.root, f"{options.database}.db", str(options.table))
+        )
+        self._schemas = SchemaFiles(self._store, self._location)
+
+    def open(self) -> PaimonTable | None:
+        ids = self._schemas.ids()
+        if not ids:
+            return None
+        identifier = Identifier(self._options.database or "default", self._options.table or "table")
+        native = FileStoreTable(StoreFileIO(self._store), identifier, self._location, self._schemas.read(max(ids)))
+        return PaimonTable(
+            native,
+            label=self._options.label,
+            store=self._store,
+            schemas=self._schemas,
+            snapshots=SnapshotFiles(self._store, self._location),
+            identity=self._schemas.identity(ids),
+            compression=self._options.compression,
+        )
+
+    def create(self, schema: Schema) -> None:
+        """Put the first schema. Losing the race to another creator is fine: there is one table either way."""
+        self._store.mkdirs(self._location)
+        try:
+            self._schemas.manager().create_table(schema)
+        except RuntimeError:
+            if not self._schemas.ids():
+                raise
+
+
+class RestTables:
+    """Tables of a Paimon REST catalog. Files are reached with the user's own storage options."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        if options.path is not None:
+            raise OptionError("catalog.type=rest needs warehouse and table; path names a table without a catalog.")
+        self._options = options
+        settings = {key: value for key, value in options.catalog.items() if key != "type"}
+        self._catalog = CatalogFactory.create({**settings, "metastore": "rest", "warehouse": str(options.warehouse)})
+        self._identifier = Identifier(str(options.database), str(options.table))
+
+    def open(self) -> PaimonTable | None:
+        try:
+            found = self._catalog.get_table(self._identifier)
+        except (TableNotExistException, DatabaseNotExistException):
+            return None
+        store = open_store(found.table_path, StorageSettings.from_options(self._options.storage))
+        native = FileStoreTable(
+            StoreFileIO(store), self._identifier, store.root, found.table_schema, found.catalog_environment
+        )
+        identity = str(found.catalog_environment.uuid)
+        return PaimonTable(
+            native,
+            label=self._options.label,
+            store=store,
+            schemas=_RestSchemas(store, store.root, self._catalog, self._identifier),
+            snapshots=_RestSnapshots(store, store.root, self._catalog, self._identifier, identity),
+            identity=identity,
+            compression=self._options.compression,
+        )
+
+    def create(self, schema: Schema) -> None:
+        self._catalog.create_database(self._identifier.get_database_name(), True)
+        try:
+            self._catalog.create_table(self._identifier, schema, False)
+        except TableAlreadyExistException:
+            return
+
+
+@dataclass(frozen=True)
+class _RestSchemas(SchemaFiles):
+    """Schema files as a REST catalog leaves them; the catalog says who the table is."""
+
+    catalog: Catalog
+    identifier: Identifier
+
+    def ids(self) -> list[int]:
+        try:
+            return [self.catalog.get_table(self.identifier).table_schema.id]
+        except (TableNotExistException, DatabaseNotExistException):
+            return []
+
+    def identity(self, schema_ids: Sequence[int]) -> str:
+        return str(self.catalog.get_table(self.identifier).catalog_environment.uuid)
+
+
+@dataclass(frozen=True)
+class _RestSnapshots(SnapshotFiles):
+    """Snapshots that the catalog publishes by comparing and swapping the newest."""
+
+    catalog: Catalog
+    identifier: Identifier
+    table_uuid: str
+
+    def newest(self) -> Snapshot | None:
+        loaded = self.catalog.load_snapshot(self.identifier)
+        return None if loaded is None else loaded.snapshot
+
+    def publish(self, snapshot: Snapshot, *, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> bool:
+        base_uuid = None if base is None else base.uuid
+        return bool(
+            self.catalog.commit_snapshot(self.identifier, self.table_uuid, base_uuid, snapshot, _statistics(entries))
+        )
+
+    def write_hint(self, snapshot_id: int) -> None:
+        """The catalog knows; there is nobody to hint to."""
+
+
+def _statistics(entries: Sequence[ManifestEntry]) -> list[PartitionStatistics]:
+    """What each partition gained or lost, as the REST protocol wants to hear it."""
+    found: dict[tuple[Any, ...], PartitionStatistics] = {}
+    for entry in entries:
+        values = tuple(entry.partition.values)
+        if values not in found:
+            spec = {name: str(value) for name, value in entry.partition.to_dict().items()}
+            found[values] = PartitionStatistics.create(partition_spec=spec, total_buckets=entry.total_buckets)
+        sign = 1 if entry.kind == ADD else -1
+        found[values].record_count += sign * entry.file.row_count
+        found[values].file_count += sign
+        found[values].file_size_in_bytes += sign * entry.file.file_size
+    return list(found.values())

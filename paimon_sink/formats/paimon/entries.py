@@ -1,0 +1,120 @@
+"""A data file's manifest entry in Paimon's own Avro record: how it rides in a commit message."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import fastavro
+from pypaimon.data.timestamp import Timestamp
+from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+from pypaimon.manifest.schema.data_file_meta import DataFileMeta
+from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA, ManifestEntry
+from pypaimon.manifest.schema.simple_stats import SimpleStats
+from pypaimon.table.file_store_table import FileStoreTable
+from pypaimon.table.row.binary_row import BinaryRow
+from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer
+
+from paimon_sink.core.errors import MessageError
+
+__all__ = ["ADD", "DELETE", "UNAWARE_BUCKET", "as_deletion", "decode_entry", "encode_entry", "new_entry"]
+
+ADD, DELETE = 0, 1
+UNAWARE_BUCKET = 0
+_SCHEMA = fastavro.parse_schema(MANIFEST_ENTRY_SCHEMA)
+
+
+def new_entry(
+    table: FileStoreTable,
+    *,
+    file_name: str,
+    partition: tuple[Any, ...],
+    rows: int,
+    size_bytes: int,
+    stats: SimpleStats,
+) -> ManifestEntry:
+    """The entry that adds a file written now to an append table without buckets."""
+    nothing = GenericRow([], [])
+    return ManifestEntry(
+        kind=ADD,
+        partition=GenericRow(list(partition), table.partition_keys_fields),
+        bucket=UNAWARE_BUCKET,
+        total_buckets=table.total_buckets,
+        file=DataFileMeta.create(
+            file_name=file_name,
+            file_size=size_bytes,
+            row_count=rows,
+            min_key=nothing,
+            max_key=nothing,
+            key_stats=SimpleStats.empty_stats(),
+            value_stats=stats,
+            min_sequence_number=0,
+            max_sequence_number=rows - 1,
+            schema_id=table.table_schema.id,
+            level=0,
+            extra_files=[],
+            creation_time=Timestamp.now(),
+            delete_row_count=0,
+            file_source=0,
+        ),
+    )
+
+
+def as_deletion(entry: ManifestEntry) -> ManifestEntry:
+    """The entry that takes the file out again."""
+    return ManifestEntry(
+        kind=DELETE,
+        partition=entry.partition,
+        bucket=entry.bucket,
+        total_buckets=entry.total_buckets,
+        file=entry.file,
+    )
+
+
+def encode_entry(entry: ManifestEntry) -> bytes:
+    buffer = BytesIO()
+    fastavro.schemaless_writer(buffer, _SCHEMA, ManifestFileManager._to_avro_record(entry))
+    return buffer.getvalue()
+
+
+def decode_entry(raw: bytes, table: FileStoreTable) -> ManifestEntry:
+    try:
+        record: dict[str, Any] = fastavro.schemaless_reader(BytesIO(raw), _SCHEMA)  # type: ignore[assignment]
+        file = record["_FILE"]
+        schema = table.schema_manager.get_schema(file["_SCHEMA_ID"])
+        created = file["_CREATION_TIME"]
+        return ManifestEntry(
+            kind=ADD,
+            partition=GenericRowDeserializer.from_bytes(record["_PARTITION"], table.partition_keys_fields),
+            bucket=record["_BUCKET"],
+            total_buckets=record["_TOTAL_BUCKETS"],
+            file=DataFileMeta.create(
+                file_name=file["_FILE_NAME"],
+                file_size=file["_FILE_SIZE"],
+                row_count=file["_ROW_COUNT"],
+                min_key=GenericRow([], []),
+                max_key=GenericRow([], []),
+                key_stats=SimpleStats.empty_stats(),
+                value_stats=_stats(file["_VALUE_STATS"], schema.fields),
+                min_sequence_number=file["_MIN_SEQUENCE_NUMBER"],
+                max_sequence_number=file["_MAX_SEQUENCE_NUMBER"],
+                schema_id=file["_SCHEMA_ID"],
+                level=file["_LEVEL"],
+                extra_files=file["_EXTRA_FILES"],
+                creation_time=Timestamp.from_local_date_time(created.replace(tzinfo=None)),
+                delete_row_count=file["_DELETE_ROW_COUNT"],
+                file_source=file["_FILE_SOURCE"],
+            ),
+        )
+    except Exception as error:
+        raise MessageError(
+            f"A commit message describes a data file in a way that cannot be read ({error!r}). Nothing was committed."
+        ) from error
+
+
+def _stats(record: dict[str, Any], fields: list[Any]) -> SimpleStats:
+    return SimpleStats(
+        min_values=BinaryRow(record["_MIN_VALUES"], fields),
+        max_values=BinaryRow(record["_MAX_VALUES"], fields),
+        null_counts=record["_NULL_COUNTS"],
+    )

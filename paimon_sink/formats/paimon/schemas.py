@@ -1,0 +1,75 @@
+"""Paimon's schema files: which there are, what they say, and who the table is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pypaimon.schema.schema_manager import SchemaManager
+from pypaimon.schema.table_schema import TableSchema
+
+from paimon_sink.core.errors import CorruptTableError, TableChangedError
+from paimon_sink.formats.paimon.file_io import StoreFileIO
+from paimon_sink.storage.store import Store
+
+__all__ = ["SchemaFiles", "keeps_all_columns"]
+
+
+@dataclass(frozen=True)
+class SchemaFiles:
+    """The ``schema/`` directory of a table."""
+
+    store: Store
+    location: str
+
+    def ids(self) -> list[int]:
+        prefix = "schema-"
+        names = self.store.list(self.store.join(self.location, "schema"))
+        return sorted(
+            int(name[len(prefix) :]) for name in names if name.startswith(prefix) and name[len(prefix) :].isdigit()
+        )
+
+    def identity(self, schema_ids: Sequence[int]) -> str:
+        """Paimon gives a filesystem table no uuid; its first schema, with its creation time, is never rewritten."""
+        return hashlib.sha256(self._raw(min(schema_ids))).hexdigest()[:32]
+
+    def read(self, schema_id: int) -> TableSchema:
+        path = self._path(schema_id)
+        self._raw(schema_id)
+        try:
+            return TableSchema.from_path(StoreFileIO(self.store), path)
+        except Exception as error:
+            raise CorruptTableError(
+                f"Cannot read the schema {path} ({error!r}). Nothing was written. Restore the file."
+            ) from error
+
+    def manager(self) -> SchemaManager:
+        return SchemaManager(StoreFileIO(self.store), self.location)
+
+    def _raw(self, schema_id: int) -> bytes:
+        try:
+            return self.store.read(self._path(schema_id))
+        except FileNotFoundError as error:
+            raise TableChangedError(
+                f"The schema {self._path(schema_id)} is gone: the table was dropped while a batch was written. "
+                "Nothing was committed. Restart the query."
+            ) from error
+
+    def _path(self, schema_id: int) -> str:
+        return self.store.join(self.location, "schema", f"schema-{schema_id}")
+
+
+def keeps_all_columns(old: TableSchema, new: TableSchema) -> str | None:
+    """None when files written with ``old`` lose nothing under ``new``: at most nullable columns were added."""
+    if old.partition_keys != new.partition_keys:
+        return "the partition columns changed"
+    after = {field.id: field for field in new.fields}
+    for field in old.fields:
+        now = after.pop(field.id, None)
+        if now is None:
+            return f"column {field.name} was dropped"
+        if now.name != field.name or str(now.type) != str(field.type):
+            return f"column {field.name} {field.type} became {now.name} {now.type}"
+    required = [field.name for field in after.values() if not field.type.nullable]
+    return f"the not-null column {required[0]} was added" if required else None

@@ -1,0 +1,143 @@
+"""Paimon's snapshot files: find the newest, read the ledger out of it, write the next one.
+
+The ledger is one snapshot property, carried forward in each of our snapshots. Snapshots of other engines do not have
+it; they are walked over, and their own commit user and identifier are believed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pypaimon.common.json_util import JSON
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+
+from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.formats.base import Ledger, LedgerEntry
+from paimon_sink.storage.store import Store
+
+__all__ = ["LEDGER", "SnapshotFiles", "decode_ledger", "encode_ledger"]
+
+LEDGER = "pwc.ledger"
+_LEDGER_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SnapshotFiles:
+    """The ``snapshot/`` directory of a table."""
+
+    store: Store
+    location: str
+
+    def path(self, snapshot_id: int) -> str:
+        return self.store.join(self.location, "snapshot", f"snapshot-{snapshot_id}")
+
+    def read(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot, or None when there is no such file. An unreadable one is an error that names it."""
+        path = self.path(snapshot_id)
+        try:
+            raw = self.store.read(path)
+        except FileNotFoundError:
+            return None
+        try:
+            return JSON.from_json(raw.decode("utf-8"), Snapshot)
+        except Exception as error:
+            raise CorruptTableError(
+                f"Cannot read the snapshot {path} ({error!r}). Nothing was committed. Restore the file, or roll the "
+                "table back to the snapshot before it."
+            ) from error
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot. LATEST is only a hint, and a listing may lag: both are checked against the files."""
+        start = self._read(self._hint())
+        if start is None:
+            start = self._read(max(self.ids(), default=None))
+        while start is not None:
+            following = self._read(start.id + 1)
+            if following is None:
+                return start
+            start = following
+        return None
+
+    def ids(self) -> list[int]:
+        names = self.store.list(self.store.join(self.location, "snapshot"))
+        prefix = "snapshot-"
+        return sorted(
+            int(name[len(prefix) :]) for name in names if name.startswith(prefix) and name[len(prefix) :].isdigit()
+        )
+
+    def publish(self, snapshot: Snapshot, *, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> bool:
+        """Put the snapshot unless one of that id is there. ``base`` and ``entries`` are for catalogs that compare."""
+        return self.store.put_if_absent(self.path(snapshot.id), JSON.to_json(snapshot, indent=2).encode("utf-8"))
+
+    def write_hint(self, snapshot_id: int) -> None:
+        """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
+        self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
+
+    def ledger(self, newest: Snapshot | None, *, commit_user: str) -> Ledger:
+        """Who wrote last, as of ``newest``: one read when it is ours, else a walk over other engines' ones."""
+        seen: dict[str, LedgerEntry] = {}
+        snapshot = newest
+        while snapshot is not None:
+            ours = (snapshot.properties or {}).get(LEDGER)
+            if ours is not None:
+                known = decode_ledger(ours, source=self.path(snapshot.id))
+                return Ledger({**known.entries, **seen}, known.complete)
+            if snapshot.commit_user == commit_user and snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+                seen.setdefault(commit_user, _native_entry(snapshot))
+            if snapshot.id == 1:
+                return Ledger(seen, complete=True)
+            snapshot = self.read(snapshot.id - 1)
+        return Ledger(seen, complete=newest is None)
+
+    @property
+    def _hint_path(self) -> str:
+        return self.store.join(self.location, "snapshot", "LATEST")
+
+    def _hint(self) -> int | None:
+        try:
+            text = self.store.read(self._hint_path).decode("utf-8", "replace").strip()
+        except FileNotFoundError:
+            return None
+        return int(text) if text.isdigit() and len(text) < 19 else None
+
+    def _read(self, snapshot_id: int | None) -> Snapshot | None:
+        return None if snapshot_id is None else self.read(snapshot_id)
+
+
+def encode_ledger(ledger: Ledger) -> str:
+    body: dict[str, Any] = {
+        "version": _LEDGER_VERSION,
+        "complete": ledger.complete,
+        "users": {
+            user: [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms]
+            for user, entry in ledger.entries.items()
+        },
+    }
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+
+def decode_ledger(text: str, *, source: str) -> Ledger:
+    """Read a ledger, or refuse it: guessing here would double or lose a batch."""
+    try:
+        body = json.loads(text)
+        if body["version"] != _LEDGER_VERSION:
+            raise ValueError(f"its version is {body['version']!r}, this paimon-sink knows {_LEDGER_VERSION}")
+        return Ledger({user: _entry(fields) for user, fields in body["users"].items()}, bool(body["complete"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CorruptTableError(
+            f"Cannot read the ledger in {source} ({error}). Nothing was committed. If a newer paimon-sink wrote it, "
+            "use that; else restore the file or roll the table back to the snapshot before it."
+        ) from error
+
+
+def _entry(fields: Any) -> LedgerEntry:
+    batch_id, query_id, commit_id, snapshot_id, at_ms = fields
+    return LedgerEntry(int(batch_id), query_id, commit_id, int(snapshot_id), int(at_ms))
+
+
+def _native_entry(snapshot: Snapshot) -> LedgerEntry:
+    return LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)

@@ -1,0 +1,321 @@
+"""An open Paimon append table behind the adapter contract."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pypaimon.build_info import full_version
+from pypaimon.common.predicate_builder import PredicateBuilder
+from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+from pypaimon.manifest.manifest_list_manager import ManifestListManager
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.read.split_serializer import deserialize_split_v1, serialize_split_v1
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from pypaimon.table.file_store_table import FileStoreTable
+
+from paimon_sink.core.errors import CorruptTableError, PwcError, SchemaMismatchError, StorageError, TableChangedError
+from paimon_sink.core.messages import DataFile
+from paimon_sink.formats.base import (
+    ClosedFile,
+    Comparison,
+    Filter,
+    Head,
+    Ledger,
+    LedgerEntry,
+    Plan,
+    Prepared,
+    PutOutcome,
+    Replace,
+    Split,
+    Table,
+)
+from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
+from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
+from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, encode_ledger
+from paimon_sink.formats.paimon.stats import column_stats
+from paimon_sink.formats.paimon.types import arrow_schema
+from paimon_sink.storage.store import Store
+
+__all__ = ["PaimonTable"]
+
+log = logging.getLogger(__name__)
+
+_LONGEST_NAME_BYTES = 255
+_SNAPSHOT_VERSION = 3
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a look read beyond the ledger."""
+
+    snapshot: Snapshot | None
+    schema_id: int
+
+
+@dataclass(frozen=True)
+class _Built:
+    """What a build wrote beside the snapshot itself."""
+
+    snapshot: Snapshot
+    base: Snapshot | None
+    entries: tuple[ManifestEntry, ...]
+    names: tuple[str, ...]
+
+
+class PaimonTable(Table):
+    def __init__(
+        self,
+        native: FileStoreTable,
+        *,
+        label: str,
+        store: Store,
+        schemas: SchemaFiles,
+        snapshots: SnapshotFiles,
+        identity: str,
+        compression: str | None,
+    ) -> None:
+        self.native = native
+        self.label = label
+        self.store = store
+        self.location = schemas.location
+        self.identity = identity
+        self.schema_id = native.table_schema.id
+        self.schema = arrow_schema(native.fields, table=label)
+        self.partition_keys = tuple(native.partition_keys)
+        self.compression = compression or native.options.file_compression()
+        self.compression_level = native.options.file_compression_zstd_level() if self.compression == "zstd" else None
+        self._schemas = schemas
+        self._snapshots = snapshots
+        self._paths = native.path_factory()
+        self._manifests = ManifestFileManager(native)
+        self._lists = ManifestListManager(native)
+
+    # ------------------------------------------------------------ tasks
+
+    def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
+        directory = self._directory(partition)
+        for component in directory.split("/"):
+            if len(component.encode("utf-8")) > _LONGEST_NAME_BYTES:
+                raise SchemaMismatchError(
+                    f"Cannot write to {self.label}: the partition value of {component.split('=')[0]} starting "
+                    f"{component.split('=')[-1][:40]!r} is too long for a directory name ({_LONGEST_NAME_BYTES} "
+                    "bytes). Shorten it, or partition by another column."
+                )
+        return f"{directory}/data-{attempt}-{number}.parquet"
+
+    def describe(self, file: ClosedFile) -> DataFile:
+        entry = new_entry(
+            self.native,
+            file_name=file.path.rsplit("/", 1)[-1],
+            partition=file.partition,
+            rows=file.footer.num_rows,
+            size_bytes=file.size_bytes,
+            stats=column_stats(file, self.native.fields, self.schema),
+        )
+        return DataFile(
+            path=file.path,
+            partition=tuple(None if value is None else str(value) for value in file.partition),
+            rows=file.footer.num_rows,
+            size_bytes=file.size_bytes,
+            entry=encode_entry(entry),
+        )
+
+    # ------------------------------------------------------------ coordinator
+
+    def look(self, *, commit_user: str) -> Head:
+        schema_ids = self._schemas.ids()
+        if not schema_ids:
+            raise TableChangedError(
+                f"Cannot commit to {self.label}: the table was dropped after its tasks had written. Nothing was "
+                "committed. Restart the query to write the batch into a new table."
+            )
+        newest = self._snapshots.newest()
+        return Head(
+            table_identity=self._schemas.identity(schema_ids),
+            snapshot_id=None if newest is None else newest.id,
+            next_snapshot_id=1 if newest is None else newest.id + 1,
+            ledger=self._snapshots.ledger(newest, commit_user=commit_user),
+            native=_Seen(newest, max(schema_ids)),
+        )
+
+    def check_fits(self, plan: Plan, head: Head) -> None:
+        latest = head.native.schema_id
+        for schema_id in plan.schema_ids - {latest}:
+            problem = keeps_all_columns(self._schemas.read(schema_id), self._schemas.read(latest))
+            if problem is not None:
+                raise TableChangedError(
+                    f"Cannot commit batch {plan.batch_id} to {self.label}: while it was being written, {problem}. "
+                    "Nothing was committed. Restart the query to write the batch with the new schema."
+                )
+
+    def build(
+        self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
+    ) -> Prepared:
+        seen: _Seen = head.native
+        existing = self._manifests_of(seen.snapshot)
+        added = [decode_entry(file.entry, self.native) for file in plan.files]
+        entries = [*self._replaced(plan, existing, added), *added]
+        unique = uuid.uuid4()
+        base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
+        names = [base_list, delta_list]
+        try:
+            manifests = self._manifests.rolling_write(
+                entries, self.native.options.manifest_target_size(), f"manifest-{unique}"
+            )
+            names.extend(manifest.file_name for manifest in manifests)
+            base_size = self._lists.write(base_list, existing)
+            delta_size = self._lists.write(delta_list, manifests)
+        except Exception:
+            # May go: the snapshot that would name them was not put.
+            self._delete_manifests(names)
+            raise
+        delta_rows = sum(entry.file.row_count * (1 if entry.kind == ADD else -1) for entry in entries)
+        before = seen.snapshot
+        snapshot = Snapshot(
+            version=_SNAPSHOT_VERSION,
+            id=head.next_snapshot_id,
+            schema_id=seen.schema_id,
+            base_manifest_list=base_list,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta_list,
+            delta_manifest_list_size=delta_size,
+            total_record_count=(before.total_record_count or 0 if before else 0) + delta_rows,
+            delta_record_count=delta_rows,
+            commit_user=plan.commit_user,
+            commit_identifier=BATCH_COMMIT_IDENTIFIER if plan.batch_id is None else plan.batch_id,
+            commit_kind="APPEND" if plan.replace is Replace.NOTHING else "OVERWRITE",
+            time_millis=now_ms,
+            watermark=before.watermark if before else None,
+            statistics=before.statistics if before else None,
+            index_manifest=before.index_manifest if before else None,
+            properties={**properties, LEDGER: encode_ledger(ledger)},
+            uuid=commit_id,
+            writer_version=full_version(),
+        )
+        return Prepared(snapshot.id, commit_id, _Built(snapshot, before, tuple(entries), tuple(names)))
+
+    def put(self, prepared: Prepared) -> PutOutcome:
+        built: _Built = prepared.native
+        if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
+            return PutOutcome.LOST
+        self._hint(prepared.snapshot_id)
+        return PutOutcome.LANDED
+
+    def settle(self, prepared: Prepared) -> PutOutcome:
+        found = self._snapshots.read(prepared.snapshot_id)
+        if found is None:
+            newest = self._snapshots.newest()
+            if newest is not None and newest.id > prepared.snapshot_id:
+                raise StorageError(
+                    f"Snapshot {prepared.snapshot_id} of {self.label} expired before it could be read back."
+                )
+            return PutOutcome.ABSENT
+        if (found.properties or {}).get("pwc.commit-id") != prepared.commit_id:
+            return PutOutcome.LOST
+        self._hint(prepared.snapshot_id)
+        return PutOutcome.LANDED
+
+    def discard(self, prepared: Prepared) -> None:
+        self._delete_manifests(prepared.native.names)
+
+    def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
+        snapshot = self._snapshots.read(entry.snapshot_id)
+        if snapshot is None or (snapshot.properties or {}).get("pwc.commit-id") != entry.commit_id:
+            return None
+        try:
+            added = [
+                found
+                for manifest in self._lists.read_delta(snapshot)
+                for found in self._manifests.read(manifest.file_name)
+                if found.kind == ADD
+            ]
+        except FileNotFoundError:
+            return None
+        return frozenset(f"{self._directory(tuple(found.partition.values))}/{found.file.file_name}" for found in added)
+
+    # ------------------------------------------------------------ readers
+
+    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+        builder = self.native.new_read_builder()
+        predicates = [
+            predicate
+            for wanted in filters
+            if wanted.column in self.partition_keys and (predicate := self._predicate(wanted)) is not None
+        ]
+        if predicates:
+            builder = builder.with_partition_filter(PredicateBuilder.and_predicates(predicates))
+        return [Split(serialize_split_v1(split), split.row_count) for split in builder.new_scan().plan().splits()]
+
+    def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        native = deserialize_split_v1(split.body, self.native.partition_keys_fields)
+        builder = self.native.new_read_builder().with_projection(list(columns))
+        yield from builder.new_read().to_arrow_batch_reader([native])
+
+    # ------------------------------------------------------------ inside
+
+    def _predicate(self, wanted: Filter) -> Any:
+        builder = PredicateBuilder(self.native.partition_keys_fields)
+        column, value = wanted.column, wanted.value
+        match wanted.comparison:
+            case Comparison.EQ:
+                return builder.equal(column, value)
+            case Comparison.LT:
+                return builder.less_than(column, value)
+            case Comparison.LE:
+                return builder.less_or_equal(column, value)
+            case Comparison.GT:
+                return builder.greater_than(column, value)
+            case Comparison.GE:
+                return builder.greater_or_equal(column, value)
+            case Comparison.IN:
+                return builder.is_in(column, list(value))
+            case Comparison.IS_NULL:
+                return builder.is_null(column)
+            case Comparison.IS_NOT_NULL:
+                return builder.is_not_null(column)
+
+    def _directory(self, partition: tuple[Any, ...]) -> str:
+        return str(self._paths.relative_bucket_path(partition, UNAWARE_BUCKET, canonical_partition=True))
+
+    def _manifests_of(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
+        try:
+            return list(self._lists.read_all(snapshot))
+        except (OSError, PwcError):
+            raise
+        except Exception as error:
+            assert snapshot is not None
+            raise CorruptTableError(
+                f"Cannot read the manifest lists {snapshot.base_manifest_list} and {snapshot.delta_manifest_list} of "
+                f"snapshot {snapshot.id} of {self.label} ({error!r}). Nothing was committed. Restore them, or roll "
+                "the table back."
+            ) from error
+
+    def _replaced(
+        self, plan: Plan, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
+    ) -> list[ManifestEntry]:
+        if plan.replace is Replace.NOTHING or not manifests:
+            return []
+        live = self._manifests.read_entries_parallel(manifests, drop_stats=False)
+        if plan.replace is Replace.WRITTEN_PARTITIONS:
+            written = {tuple(entry.partition.values) for entry in added}
+            live = [entry for entry in live if tuple(entry.partition.values) in written]
+        return [as_deletion(entry) for entry in live]
+
+    def _delete_manifests(self, names: Sequence[str]) -> None:
+        for name in names:
+            try:
+                self.store.delete(self.store.join(self.location, "manifest", name))
+            except (OSError, PwcError) as error:
+                log.warning("Left the manifest %s of %s behind: %s", name, self.label, error)
+
+    def _hint(self, snapshot_id: int) -> None:
+        try:
+            self._snapshots.write_hint(snapshot_id)
+        except (OSError, PwcError) as error:
+            log.warning("Could not write the LATEST hint of %s: %s", self.label, error)

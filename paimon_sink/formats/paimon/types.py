@@ -1,0 +1,114 @@
+"""Arrow types to Paimon types and back. What Paimon lacks is refused by column name."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+from pypaimon.schema.data_types import (
+    ArrayType,
+    AtomicInteger,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    PyarrowFieldParser,
+    RowType,
+    reassign_field_id,
+)
+
+from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
+from paimon_sink.core.schema import SQL_TYPE, sql_type
+
+__all__ = ["arrow_schema", "check_partition_column", "paimon_fields"]
+
+_ATOMIC = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.binary(): "BYTES",
+    pa.large_binary(): "BYTES",
+    pa.date32(): "DATE",
+}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_WITH_LENGTH = re.compile(r"(CHAR|VARCHAR|BINARY|VARBINARY)\(\d+\)", re.IGNORECASE)
+_NOT_WRITABLE = ("BLOB", "VARIANT", "TIME(", "TIME ", "MULTISET", "VECTOR")
+
+
+def paimon_fields(schema: pa.Schema, *, table: str) -> list[DataField]:
+    """The fields of a new table, with ids that are unique down to the last nested field."""
+    counter = AtomicInteger(-1)
+    fields = []
+    for field in schema:
+        field_id = counter.increment_and_get()
+        data_type = _paimon_type(field, path=field.name, table=table)
+        fields.append(DataField(field_id, field.name, reassign_field_id(data_type, counter)))
+    return fields
+
+
+def arrow_schema(fields: list[DataField], *, table: str) -> pa.Schema:
+    """The table's columns as Arrow fields; lengths that Arrow cannot say ride in the metadata."""
+    return pa.schema([_arrow_field(field, table) for field in fields])
+
+
+def check_partition_column(field: pa.Field, *, table: str) -> None:
+    """Only values that have one spelling in a path can be partition values."""
+    if pa.types.is_nested(field.type) or pa.types.is_floating(field.type) or pa.types.is_binary(field.type):
+        raise SchemaMismatchError(
+            f"Cannot partition {table} by column {field.name}: {field.type} values have no stable spelling in a path. "
+            "Partition by a string, number, boolean or date column."
+        )
+
+
+def _arrow_field(field: DataField, table: str) -> pa.Field:
+    text = str(field.type).upper()
+    if any(text.startswith(name.strip()) and not text.startswith("TIMESTAMP") for name in _NOT_WRITABLE):
+        raise UnsupportedTableError(
+            f"Cannot use {table}: its column {field.name} has type {text}, which is not supported."
+        )
+    match = _WITH_LENGTH.match(text)
+    metadata = {SQL_TYPE: match.group(0).upper().encode("utf-8")} if match else None
+    try:
+        data_type = PyarrowFieldParser.from_paimon_type(field.type)
+    except ValueError as error:
+        raise UnsupportedTableError(
+            f"Cannot use {table}: its column {field.name} has type {text}, which is not supported."
+        ) from error
+    return pa.field(field.name, data_type, nullable=field.type.nullable, metadata=metadata)
+
+
+def _paimon_type(field: pa.Field, *, path: str, table: str) -> DataType:
+    data_type, nullable = field.type, field.nullable
+    named = sql_type(field)
+    if named is not None:
+        return AtomicType(named.upper(), nullable)
+    if data_type in _ATOMIC:
+        return AtomicType(_ATOMIC[data_type], nullable)
+    if pa.types.is_decimal(data_type) and data_type.precision <= 38:
+        return AtomicType(f"DECIMAL({data_type.precision}, {data_type.scale})", nullable)
+    if pa.types.is_timestamp(data_type):
+        zone = "" if data_type.tz is None else " WITH LOCAL TIME ZONE"
+        return AtomicType(f"TIMESTAMP({_DIGITS[data_type.unit]}){zone}", nullable)
+    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return ArrayType(nullable, _paimon_type(data_type.value_field, path=f"{path}[]", table=table))
+    if pa.types.is_map(data_type):
+        return MapType(
+            nullable,
+            _paimon_type(data_type.key_field, path=f"{path}.key", table=table),
+            _paimon_type(data_type.item_field, path=f"{path}.value", table=table),
+        )
+    if pa.types.is_struct(data_type):
+        children = [
+            DataField(i, child.name, _paimon_type(child, path=f"{path}.{child.name}", table=table))
+            for i, child in enumerate(data_type)
+        ]
+        return RowType(nullable, children)
+    raise SchemaMismatchError(
+        f"Cannot create {table}: column {path} has type {data_type}, which Paimon does not have. Cast or drop it."
+    )

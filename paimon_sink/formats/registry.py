@@ -1,0 +1,70 @@
+"""Formats by name, imported when they are first asked for."""
+
+from __future__ import annotations
+
+import importlib
+
+import pyarrow as pa
+
+from paimon_sink.core.errors import OptionError, SchemaMismatchError, TableNotFoundError
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.base import Format, Table
+
+__all__ = ["open_table", "open_to_write"]
+
+_FORMATS = {"paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat")}
+
+
+def open_table(options: SinkOptions) -> Table:
+    """The table, or ``TableNotFoundError``."""
+    table = _format(options).open(options)
+    if table is None:
+        raise TableNotFoundError(
+            f"There is no table {options.label}. Check warehouse and table (or path), or write to it first: the "
+            "first write creates it."
+        )
+    return table
+
+
+def open_to_write(options: SinkOptions, schema: pa.Schema) -> Table:
+    """The table, created from ``schema`` when it is missing and we may; checked for what we cannot write."""
+    table_format = _format(options)
+    table = table_format.open(options)
+    if table is None:
+        if not options.create_table:
+            raise TableNotFoundError(
+                f"There is no table {options.label}, and createTable=false forbids to create it. Create it first, or "
+                "drop that option."
+            )
+        table = table_format.create(options, schema, _partition_columns(options, schema))
+    table_format.check_writable(table)
+    _check_partitioning(options, table)
+    return table
+
+
+def _format(options: SinkOptions) -> Format:
+    module, name = _FORMATS[options.table_format]
+    found: Format = getattr(importlib.import_module(module), name)()
+    return found
+
+
+def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
+    by_case = {name.lower(): name for name in schema.names}
+    columns = [name if name in schema.names else by_case.get(name.lower()) for name in options.partition_by]
+    missing = [name for name, column in zip(options.partition_by, columns, strict=True) if column is None]
+    if missing:
+        raise SchemaMismatchError(
+            f"Cannot create {options.label}: partitionBy names {', '.join(missing)}, the rows have "
+            f"{', '.join(schema.names)}."
+        )
+    return [column for column in columns if column is not None]
+
+
+def _check_partitioning(options: SinkOptions, table: Table) -> None:
+    wanted = [name.lower() for name in options.partition_by]
+    if wanted and wanted != [name.lower() for name in table.partition_keys]:
+        has = ", ".join(table.partition_keys) or "nothing"
+        raise OptionError(
+            f"Cannot write to {options.label}: partitionBy says {', '.join(options.partition_by)}, the table is "
+            f"partitioned by {has}. Drop partitionBy: it only matters when the table is created."
+        )

@@ -1,0 +1,41 @@
+"""What Spark tells a Python worker about where it runs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from pyspark import TaskContext
+
+__all__ = ["TaskSettings", "called_by_planner"]
+
+_PLANNER = "pyspark.sql.worker.write_into_data_source"
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The query a task belongs to, and how its session spells column names."""
+
+    query_id: str | None
+    case_sensitive: bool
+
+    @classmethod
+    def current(cls) -> TaskSettings:
+        """Outside a task: no query, and Spark's default of ignoring case."""
+        task = TaskContext.get()
+        if task is None:
+            return cls(None, False)
+        return cls(
+            query_id=task.getLocalProperty("sql.streaming.queryId"),
+            case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
+        )
+
+
+def called_by_planner() -> bool:
+    """Whether Spark builds this writer to plan a write, rather than to commit or abort one.
+
+    Only the planner may create the table and refuse the schema: a commit that created the table anew would hide that
+    somebody dropped it. Spark has no other sign for it than who calls; were it to move, tasks still check.
+    """
+    frame = sys._getframe(2)
+    return frame.f_globals.get("__name__") == _PLANNER

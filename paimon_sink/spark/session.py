@@ -1,0 +1,42 @@
+"""What a user calls once a session."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.spark.source import PwcDataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["attach", "register"]
+
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
+    _use_this_python(spark)
+    # Spark refuses a reader that can push filters down while this is off, so it is on wherever we are.
+    spark.conf.set(_PUSHDOWN, "true")
+    spark.dataSource.register(PwcDataSource)
+
+
+def attach(spark: SparkSession, view: str, **options: str) -> None:
+    """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist."""
+    register(spark)
+    SinkOptions.parse(options, purpose=Purpose.READ)
+    # Not by SQL text: Spark shows and logs that, with every secret in it.
+    spark.read.format(PwcDataSource.name()).options(**options).load().createOrReplaceTempView(view)
+
+
+def _use_this_python(spark: SparkSession) -> None:
+    """In local mode the workers are ours to choose. Spark would take whatever ``python3`` is on PATH."""
+    if "PYSPARK_PYTHON" in os.environ or not hasattr(spark, "_jsparkSession"):
+        return
+    context = spark.sparkContext
+    if (context.master or "").startswith("local") and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable

@@ -1,0 +1,44 @@
+"""The data source behind ``format("pwc")``."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.registry import open_table
+from paimon_sink.spark.context import called_by_planner
+from paimon_sink.spark.reader import PwcReader
+from paimon_sink.spark.schema import spark_schema
+from paimon_sink.spark.writers import PwcBatchWriter, PwcStreamWriter
+
+__all__ = ["PwcDataSource"]
+
+
+class PwcDataSource(DataSource):
+    """Exactly-once writes into lakehouse tables, and reads out of them."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pwc"
+
+    def schema(self) -> StructType:
+        return spark_schema(open_table(self._parsed(Purpose.READ)).schema)
+
+    def reader(self, schema: StructType) -> PwcReader:
+        return PwcReader(self._parsed(Purpose.READ), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
+        writer = PwcBatchWriter(self._parsed(Purpose.BATCH_WRITE), schema, overwrite)
+        if called_by_planner():
+            writer.check_plan()
+        return writer
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> PwcStreamWriter:
+        writer = PwcStreamWriter(self._parsed(Purpose.STREAM_WRITE), schema, overwrite)
+        if called_by_planner():
+            writer.check_plan()
+        return writer
+
+    def _parsed(self, purpose: Purpose) -> SinkOptions:
+        return SinkOptions.parse(dict(self.options), purpose=purpose)

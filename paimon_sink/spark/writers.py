@@ -1,0 +1,131 @@
+"""Spark's writers: unwrap, delegate, nothing else. Spark may call each method on a fresh object in another process."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from paimon_sink.commit.coordinator import Coordinator
+from paimon_sink.commit.decide import Policy
+from paimon_sink.commit.fold import fold, fold_one_shot
+from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.schema import align
+from paimon_sink.formats.base import Table
+from paimon_sink.formats.registry import open_table, open_to_write
+from paimon_sink.spark.context import TaskSettings
+from paimon_sink.spark.schema import arrow_schema
+from paimon_sink.write.task import write_task
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+__all__ = ["PwcBatchWriter", "PwcCommitMessage", "PwcStreamWriter"]
+
+log = logging.getLogger(__name__)
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+@dataclass(frozen=True)
+class PwcCommitMessage(WriterCommitMessage):
+    """A task's message in Spark's envelope."""
+
+    payload: bytes
+
+
+class _Writer:
+    """What the stream and the batch writer share."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        self._options = options
+        self._schema = schema
+        self._overwrite = overwrite
+
+    def prepare(self) -> tuple[Table, pa.Schema]:
+        """Open or create the table and refuse what does not fit, before the first row."""
+        incoming = arrow_schema(self._schema, table=self._options.label)
+        return open_to_write(self._options, incoming), incoming
+
+    def check_plan(self) -> None:
+        """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
+        table, incoming = self.prepare()
+        align(incoming, table.schema, table=table.label, case_sensitive=False)
+
+    def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
+        table, incoming = self.prepare()
+        settings = TaskSettings.current()
+        message = write_task(
+            iterator,
+            table=table,
+            incoming=incoming,
+            case_sensitive=settings.case_sensitive,
+            target_bytes=self._options.target_file_size_bytes,
+            query_id=settings.query_id,
+        )
+        return PwcCommitMessage(message.to_bytes())
+
+    def _coordinator(self) -> Coordinator:
+        options = self._options
+        try:
+            table = open_table(options)
+        except TableNotFoundError as error:
+            raise TableChangedError(
+                f"Cannot commit to {options.label}: the table was dropped after its tasks had written. Nothing was "
+                "committed. Restart the query to write the batch into a new table."
+            ) from error
+        policy = Policy(
+            on_rewind=options.on_rewind,
+            on_ledger_lost=options.on_ledger_lost,
+            takeover=options.takeover,
+            ledger_retention_ms=options.ledger_retention_ms,
+        )
+        return Coordinator(table, policy, options.snapshot_properties)
+
+    def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
+        """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
+        try:
+            opened = _unwrap(messages)
+            query_id = next((message.query_id for message in opened if message is not None), None)
+            user = self._options.commit_user or query_id
+            self._coordinator().abort(opened, commit_user=user, batch_id=batch_id)
+        except (PwcError, OSError) as error:
+            log.warning("Left the files of an aborted write to %s behind: %s", self._options.label, error)
+
+
+class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
+    """Writes micro-batches."""
+
+    def commit(self, messages: Messages, batchId: int) -> None:
+        plan = fold(_unwrap(messages), options=self._options, batch_id=batchId, overwrite=self._overwrite)
+        if plan is not None:
+            self._coordinator().commit(plan)
+
+    def abort(self, messages: Messages, batchId: int) -> None:
+        self._abort(messages, batch_id=batchId)
+
+
+class PwcBatchWriter(_Writer, DataSourceArrowWriter):
+    """Writes one batch job."""
+
+    def commit(self, messages: Messages) -> None:
+        self._coordinator().commit(fold_one_shot(_unwrap(messages), options=self._options, overwrite=self._overwrite))
+
+    def abort(self, messages: Messages) -> None:
+        self._abort(messages, batch_id=self._options.commit_identifier)
+
+
+def _unwrap(messages: Messages) -> list[TaskMessage | None]:
+    return [None if message is None else TaskMessage.from_bytes(_payload(message)) for message in messages]
+
+
+def _payload(message: Any) -> bytes:
+    # A message of another version of this package may lack the field: that is for from_bytes to say.
+    return getattr(message, "payload", b"")

@@ -1,0 +1,1 @@
+"""Put-if-absent, list, delete, on local disks, S3 and every fsspec store that can refuse to overwrite."""

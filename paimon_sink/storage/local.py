@@ -1,0 +1,124 @@
+"""Local disks, and whatever is mounted like one. Plain ``os`` calls: every promise here is about fsync and rename."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import BinaryIO
+
+import pyarrow.fs as pafs
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.exclusive import fsync_directory, put_local, write_synced
+from paimon_sink.storage.output import LocalOutput, Output
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
+
+__all__ = ["LocalStore"]
+
+
+class LocalStore(Store):
+    @property
+    def arrow_filesystem(self) -> pafs.FileSystem:
+        return pafs.LocalFileSystem()
+
+    def arrow_path(self, path: str) -> str:
+        return path
+
+    def read(self, path: str) -> bytes:
+        with self._doing("read", path, absent_is_known=True):
+            with open(path, "rb") as file:
+                return file.read()
+
+    def write(self, path: str, data: bytes) -> None:
+        with self._doing("write", path):
+            directory, name = os.path.split(path)
+            _make_directories(directory)
+            temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+            try:
+                write_synced(temporary, data)
+                os.replace(temporary, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            fsync_directory(directory)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        with self._doing("create", path):
+            _make_directories(os.path.dirname(path))
+            return put_local(path, data)
+
+    def exists(self, path: str) -> bool:
+        with self._doing("look for", path):
+            try:
+                os.stat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            return True
+
+    def size(self, path: str) -> int:
+        with self._doing("look at", path, absent_is_known=True):
+            if os.path.isdir(path):
+                raise IsADirectoryError(path)
+            return os.stat(path).st_size
+
+    def list(self, path: str) -> list[str]:
+        with self._doing("list", path):
+            try:
+                return sorted(os.listdir(path))
+            except FileNotFoundError:
+                return []
+
+    def walk_files(self, path: str) -> Iterator[str]:
+        def fail(error: OSError) -> None:
+            # A directory that somebody removed meanwhile holds no files; no other trouble may pass for that.
+            if not isinstance(error, FileNotFoundError):
+                raise self._failed("list", path, error) from error
+
+        for directory, _, names in os.walk(path, onerror=fail):
+            for name in sorted(names):
+                yield os.path.join(directory, name)
+
+    def delete(self, path: str) -> None:
+        with self._doing("delete", path), suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        first: StorageError | None = None
+        for path in paths:
+            try:
+                self.delete(path)
+            except StorageError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def mkdirs(self, path: str) -> None:
+        with self._doing("create the directory", path):
+            _make_directories(path)
+
+    def open_output(self, path: str, *, block_bytes: int = DEFAULT_BLOCK_BYTES) -> Output:
+        with self._doing("open", path):
+            _make_directories(os.path.dirname(path))
+            return LocalOutput(path, self._failed)
+
+    def open_input(self, path: str) -> BinaryIO:
+        with self._doing("open", path, absent_is_known=True):
+            return open(path, "rb")
+
+
+def _make_directories(path: str) -> None:
+    """``makedirs`` that survives a power cut: each new name is synced in its parent."""
+    missing = []
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory)
+        except FileExistsError:
+            if not os.path.isdir(directory):
+                raise
+        fsync_directory(os.path.dirname(directory))

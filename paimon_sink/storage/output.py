@@ -1,0 +1,168 @@
+"""Streaming writers for data files: closed, they are whole and durable; discarded, they were never there."""
+
+from __future__ import annotations
+
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.exclusive import fsync_directory
+
+__all__ = ["BufferedOutput", "LocalOutput", "Output", "UploadOutput"]
+
+Failed = Callable[[str, str, BaseException], StorageError]
+"""Turns (verb, path, error) into the error to raise."""
+
+
+class Output(ABC):
+    """One data file being written. End it with :meth:`close` or :meth:`discard`; a ``with`` block picks."""
+
+    def __init__(self, path: str, failed: Failed) -> None:
+        self.path = path
+        self.closed = False
+        self._failed = failed
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        """Append ``data``, any object that shows its bytes."""
+        if self.closed:
+            raise ValueError(f"write to closed file {self.path}")
+        view = memoryview(data).cast("B")
+        try:
+            self._append(view)
+        except Exception as error:
+            raise self._failed("write", self.path, error) from error
+        self._position += view.nbytes
+        return view.nbytes
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self._position
+
+    def flush(self) -> None:
+        """Promise nothing: only :meth:`close` does."""
+        return
+
+    def close(self) -> None:
+        """Publish the file. When it raises, nobody may use what is there; it was removed if possible."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self._publish()
+        except Exception as error:
+            # May be deleted: nobody was told of this file.
+            with suppress(Exception):
+                self._abandon()
+            raise self._failed("finish", self.path, error) from error
+
+    def discard(self) -> None:
+        """Leave nothing behind. Does nothing after :meth:`close`: a published file is deleted through the store."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self._abandon()
+        except Exception as error:
+            raise self._failed("discard", self.path, error) from error
+
+    @property
+    def handle(self) -> BinaryIO:
+        """This object under the type that pyarrow's stubs ask for."""
+        return cast(BinaryIO, self)
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    @abstractmethod
+    def _append(self, data: memoryview) -> None: ...
+
+    @abstractmethod
+    def _publish(self) -> None: ...
+
+    @abstractmethod
+    def _abandon(self) -> None: ...
+
+
+class LocalOutput(Output):
+    """A file on a local disk, synced with its directory at close."""
+
+    def __init__(self, path: str, failed: Failed) -> None:
+        super().__init__(path, failed)
+        self._file = open(path, "wb")  # noqa: SIM115
+
+    def _append(self, data: memoryview) -> None:
+        self._file.write(data)
+
+    def _publish(self) -> None:
+        with self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        fsync_directory(os.path.dirname(self.path))
+
+    def _abandon(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+
+class UploadOutput(Output):
+    """A multipart upload of s3fs, gcsfs or adlfs."""
+
+    def __init__(self, path: str, failed: Failed, upload: Any) -> None:
+        super().__init__(path, failed)
+        self._upload = upload
+
+    def _append(self, data: memoryview) -> None:
+        self._upload.write(data)
+
+    def _publish(self) -> None:
+        self._upload.close()
+
+    def _abandon(self) -> None:
+        try:
+            self._upload.discard()
+        finally:
+            # An fsspec file that is collected while open publishes what it has.
+            self._upload.closed = True
+
+
+class BufferedOutput(Output):
+    """Bytes in memory, handed over whole: fsspec's memory files show themselves while they are being written."""
+
+    def __init__(self, path: str, failed: Failed, put: Callable[[bytes], None]) -> None:
+        super().__init__(path, failed)
+        self._put = put
+        self._buffer = io.BytesIO()
+
+    def _append(self, data: memoryview) -> None:
+        self._buffer.write(data)
+
+    def _publish(self) -> None:
+        self._put(self._buffer.getvalue())
+
+    def _abandon(self) -> None:
+        self._buffer.close()

@@ -1,0 +1,177 @@
+"""Every store behind fsspec: S3, GCS, Azure, and memory for tests.
+
+Only calls that take a path literally are used: fsspec's ``rm`` and ``glob`` read ``[`` and ``*`` as patterns, and a
+partition value may hold both.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, BinaryIO, cast
+
+import pyarrow.fs as pafs
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.exclusive import exclusive_put
+from paimon_sink.storage.output import BufferedOutput, Output, UploadOutput
+from paimon_sink.storage.settings import StorageSettings
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
+
+__all__ = ["RemoteStore"]
+
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
+_DELETE_AT_ONCE = 1000
+_S3FS_ROUNDS = 2
+
+
+class RemoteStore(Store):
+    def __init__(self, protocol: str, root: str, settings: StorageSettings) -> None:
+        super().__init__(root, settings)
+        self._protocol = protocol
+        with self._doing("open", root):
+            self._fs = _filesystem(protocol, root, settings)
+            self._put_if_absent = exclusive_put(protocol, self._fs)
+
+    @property
+    def arrow_filesystem(self) -> pafs.FileSystem:
+        return pafs.PyFileSystem(_handler(self._fs))
+
+    def arrow_path(self, path: str) -> str:
+        return str(self._fs._strip_protocol(path))
+
+    def read(self, path: str) -> bytes:
+        with self._doing("read", path, absent_is_known=True):
+            return bytes(self._fs.cat_file(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        with self._doing("write", path):
+            self._fs.pipe_file(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        with self._doing("create", path):
+            return self._put_if_absent(path, data)
+
+    def exists(self, path: str) -> bool:
+        with self._doing("look for", path):
+            try:
+                self._info(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def size(self, path: str) -> int:
+        with self._doing("look at", path, absent_is_known=True):
+            info = self._info(path)
+            if info["type"] == "directory":
+                raise IsADirectoryError(path)
+            return int(info["size"])
+
+    def list(self, path: str) -> list[str]:
+        with self._doing("list", path):
+            self._fs.invalidate_cache()
+            own = self.arrow_path(path)
+            try:
+                entries = self._fs.ls(path, detail=True)
+            except FileNotFoundError:
+                return []
+            # A file lists itself, and so does the empty object that some tools put in place of a directory.
+            names = {str(entry["name"]).rstrip("/") for entry in entries} - {own.rstrip("/")}
+            return sorted(name.rpartition("/")[2] for name in names)
+
+    def walk_files(self, path: str) -> Iterator[str]:
+        with self._doing("list", path):
+            self._fs.invalidate_cache()
+            own = self.arrow_path(path).rstrip("/")
+            try:
+                found = sorted(self._fs.find(path))
+            except FileNotFoundError:
+                found = []
+        for name in found:
+            if name.startswith(own + "/") and not name.endswith("/"):
+                yield path.rstrip("/") + name[len(own) :]
+
+    def delete(self, path: str) -> None:
+        with self._doing("delete", path), suppress(FileNotFoundError):
+            self._fs.rm_file(path)
+
+    def delete_many(self, paths: Iterable[str]) -> None:
+        if self._protocol == "s3":
+            self._delete_in_bulk(paths)
+            return
+        first: StorageError | None = None
+        for path in paths:
+            try:
+                self.delete(path)
+            except StorageError as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+    def mkdirs(self, path: str) -> None:
+        return
+
+    def open_output(self, path: str, *, block_bytes: int = DEFAULT_BLOCK_BYTES) -> Output:
+        with self._doing("open", path):
+            if self._protocol == "memory":
+                return BufferedOutput(path, self._failed, lambda data: self.write(path, data))
+            return UploadOutput(path, self._failed, self._fs.open(path, "wb", block_size=block_bytes))
+
+    def open_input(self, path: str) -> BinaryIO:
+        with self._doing("open", path, absent_is_known=True):
+            if self._protocol == "memory":
+                # fsspec hands out the stored object itself, with one position for all readers.
+                return io.BytesIO(self._fs.cat_file(path))
+            return cast(BinaryIO, self._fs.open(path, "rb"))
+
+    def _info(self, path: str) -> dict[str, Any]:
+        self._fs.invalidate_cache()
+        return cast(dict[str, Any], self._fs.info(path))
+
+    def _delete_in_bulk(self, paths: Iterable[str]) -> None:
+        """DeleteObjects by hand: s3fs's own bulk delete does not look at the errors in the answer."""
+        refused: list[dict[str, Any]] = []
+        rest = iter(paths)
+        while chunk := list(islice(rest, _DELETE_AT_ONCE)):
+            by_bucket: dict[str, list[dict[str, str]]] = {}
+            for path in chunk:
+                bucket, key, _ = self._fs.split_path(path)
+                by_bucket.setdefault(bucket, []).append({"Key": key})
+            for bucket, objects in by_bucket.items():
+                with self._doing("delete files in", f"s3://{bucket}"):
+                    answer = self._fs.call_s3(
+                        "delete_objects", Bucket=bucket, Delete={"Objects": objects, "Quiet": True}
+                    )
+                refused += [error for error in answer.get("Errors", []) if error.get("Code") != "NoSuchKey"]
+        if refused:
+            first = refused[0]
+            raise StorageError(
+                self._settings.scrub(
+                    f"Cannot delete {len(refused)} files, the first being {first.get('Key')}: "
+                    f"{first.get('Code')} {first.get('Message', '')}"
+                )
+            )
+
+
+def _handler(fs: Any) -> pafs.FileSystemHandler:
+    # The stubs take the class for an abstract one.
+    handler: Any = pafs.FSSpecHandler
+    return cast(pafs.FileSystemHandler, handler(fs))
+
+
+def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
+    import fsspec
+
+    try:
+        cls = fsspec.get_filesystem_class(protocol)
+    except ImportError as error:
+        package = _PACKAGES.get(protocol, protocol)
+        raise StorageError(f"{protocol}:// needs the package {package}: pip install {package}") from error
+    if protocol == "s3":
+        fs = cls(**settings.s3fs_arguments())
+        # botocore retries below it; s3fs only has to cover bodies that break off.
+        fs.retries = _S3FS_ROUNDS
+        return fs
+    return cls(use_listings_cache=False, **cls._get_kwargs_from_urls(root))

@@ -1,0 +1,132 @@
+"""One store, as the formats see it: read, write, list, delete, and the put-if-absent that commits rest on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import pyarrow.fs as pafs
+
+from paimon_sink.core.errors import PwcError, StorageError
+from paimon_sink.storage.location import LOCAL, parse_location
+from paimon_sink.storage.output import Output
+from paimon_sink.storage.settings import StorageSettings
+
+__all__ = ["DEFAULT_BLOCK_BYTES", "Output", "Store", "open_store"]
+
+DEFAULT_BLOCK_BYTES = 16 * 2**20
+
+
+class Store(ABC):
+    """A place for files. Paths are absolute and in the form of ``root``; build them with :meth:`join`.
+
+    A missing file is ``FileNotFoundError``, from ``read``, ``size`` and ``open_input`` only. Every other failure is
+    ``StorageError``. A store holds handles: it stays in its process, its location and settings travel.
+    """
+
+    def __init__(self, root: str, settings: StorageSettings) -> None:
+        self.root = root
+        self._settings = settings
+
+    @property
+    @abstractmethod
+    def arrow_filesystem(self) -> pafs.FileSystem:
+        """The same store for pyarrow's readers; its paths come from :meth:`arrow_path`."""
+
+    @abstractmethod
+    def arrow_path(self, path: str) -> str:
+        """``path`` as :attr:`arrow_filesystem` wants it."""
+
+    @abstractmethod
+    def read(self, path: str) -> bytes:
+        """All bytes of a file."""
+
+    @abstractmethod
+    def write(self, path: str, data: bytes) -> None:
+        """Create or replace a file, at once: readers see the old bytes or the new ones."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Create a file unless it exists. True: it holds our bytes. False: somebody else's were there.
+
+        ANY exception means that the outcome is not known: the file may be there with our bytes, now or in a moment.
+        Read it back before deciding, and delete nothing that it may reference.
+        """
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether a file or directory is there."""
+
+    @abstractmethod
+    def size(self, path: str) -> int:
+        """Bytes of a file."""
+
+    @abstractmethod
+    def list(self, path: str) -> list[str]:
+        """Base names of all direct children, files and directories, sorted and fresh. Empty when it is missing."""
+
+    @abstractmethod
+    def walk_files(self, path: str) -> Iterator[str]:
+        """Paths of all files below ``path``, leftovers of crashed writers included."""
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Remove a file. That it is absent already is fine."""
+
+    @abstractmethod
+    def delete_many(self, paths: Iterable[str]) -> None:
+        """Remove files. Tries all of them before it raises."""
+
+    @abstractmethod
+    def mkdirs(self, path: str) -> None:
+        """Create a directory and its parents. Nothing on object stores, which have none."""
+
+    @abstractmethod
+    def open_output(self, path: str, *, block_bytes: int = DEFAULT_BLOCK_BYTES) -> Output:
+        """A streaming writer. ``block_bytes`` is the size of an upload part, hence of the memory it holds."""
+
+    @abstractmethod
+    def open_input(self, path: str) -> BinaryIO:
+        """A seekable reader."""
+
+    def join(self, *parts: str) -> str:
+        """The parts as one path."""
+        first, *rest = parts
+        return "/".join([first.rstrip("/"), *(part.strip("/") for part in rest if part.strip("/"))])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._settings.scrub(self.root)!r})"
+
+    def _failed(self, verb: str, path: str, error: BaseException) -> StorageError:
+        if isinstance(error, StorageError):
+            return error
+        reason = str(error) or "no further word"
+        return StorageError(self._settings.scrub(f"Cannot {verb} {path}: {type(error).__name__}: {reason}"))
+
+    @contextmanager
+    def _doing(self, verb: str, path: str, *, absent_is_known: bool = False) -> Iterator[None]:
+        """Let out errors of this package only, and ``FileNotFoundError`` where absence is an answer."""
+        try:
+            yield
+        except PwcError:
+            raise
+        except FileNotFoundError as error:
+            if absent_is_known:
+                raise FileNotFoundError(path) from error
+            raise self._failed(verb, path, error) from error
+        except Exception as error:
+            raise self._failed(verb, path, error) from error
+
+
+def open_store(location: str, settings: StorageSettings) -> Store:
+    """Open the store of ``location``. Raises ``StorageError`` when it is unknown, not installed or unsafe."""
+    parsed = parse_location(location)
+    if parsed.protocol == LOCAL:
+        from paimon_sink.storage.local import LocalStore
+
+        return LocalStore(parsed.root, settings)
+    from paimon_sink.storage.remote import RemoteStore
+
+    return RemoteStore(parsed.protocol, parsed.root, settings)

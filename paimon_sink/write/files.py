@@ -1,0 +1,152 @@
+"""One partition's files: large row groups in, files of about the target size out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paimon_sink.core.messages import DataFile
+from paimon_sink.core.steps import Step, reached
+from paimon_sink.formats.base import ClosedFile, Table
+from paimon_sink.storage.store import Output
+
+__all__ = ["Attempt", "RollingFile"]
+
+_FIRST_SHARE = 4
+"""Until the first row group shows how well the rows compress, write at most this fraction of the target at once."""
+_UPLOAD_BYTES = 8 << 20
+"""Part size on object stores. Each open file holds one part in memory."""
+_FULL = 0.9
+"""A file this near its target is closed: the next row group could carry it past the tolerance."""
+
+
+@dataclass
+class Attempt:
+    """What all files of one task attempt share: the table, its id in their names, and the bytes a row takes on disk."""
+
+    table: Table
+    schema: pa.Schema
+    attempt_id: str
+    target_bytes: int
+    bytes_a_row: float | None = None
+    paths: list[str] = field(default_factory=list)
+    """Every file ever opened, so that a failed write can remove them all."""
+
+    def next_path(self, partition: tuple[Any, ...]) -> str:
+        path = self.table.new_file_path(partition, attempt=self.attempt_id, number=len(self.paths))
+        self.paths.append(path)
+        return path
+
+    def remove_files(self) -> None:
+        for path in self.paths:
+            self.table.store.delete(self.table.store.join(self.table.location, path))
+
+
+class RollingFile:
+    """Writes row groups of one partition; starts a new file when the current one reaches the target size."""
+
+    def __init__(self, attempt: Attempt, partition: tuple[Any, ...]) -> None:
+        self._attempt = attempt
+        self._partition = partition
+        self._open: _OpenFile | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._open is not None
+
+    @property
+    def size_bytes(self) -> int:
+        return 0 if self._open is None else self._open.size_bytes
+
+    def write(self, rows: pa.Table) -> Iterator[DataFile]:
+        """Write the rows, yielding each file they fill."""
+        start = 0
+        while start < rows.num_rows:
+            if self._open is None:
+                self._open = _OpenFile(self._attempt, self._partition)
+            count = self._rows_that_fit(rows.num_rows - start, rows.nbytes / rows.num_rows)
+            self._open.write_row_group(rows.slice(start, count))
+            reached(Step.ROWS_WRITTEN)
+            start += count
+            if self._open.size_bytes >= _FULL * self._attempt.target_bytes:
+                yield from self.close()
+
+    def close(self) -> Iterator[DataFile]:
+        if self._open is not None:
+            file, self._open = self._open.close(), None
+            reached(Step.FILE_CLOSED)
+            yield file
+
+    def discard(self) -> None:
+        if self._open is not None:
+            self._open.discard()
+            self._open = None
+
+    def _rows_that_fit(self, rows: int, memory_a_row: float) -> int:
+        if self._attempt.bytes_a_row is None:
+            room, a_row = self._attempt.target_bytes / _FIRST_SHARE, memory_a_row
+        else:
+            room, a_row = self._attempt.target_bytes - self.size_bytes, self._attempt.bytes_a_row
+        return max(1, min(rows, int(room / max(a_row, 0.01))))
+
+
+class _OpenFile:
+    def __init__(self, attempt: Attempt, partition: tuple[Any, ...]) -> None:
+        self._attempt = attempt
+        self._partition = partition
+        self._path = attempt.next_path(partition)
+        table = attempt.table
+        self._sink: Output = table.store.open_output(
+            table.store.join(table.location, self._path), block_bytes=_UPLOAD_BYTES
+        )
+        self._footers: list[pq.FileMetaData] = []
+        self._writer = pq.ParquetWriter(
+            self._sink.handle,
+            attempt.schema,
+            compression=table.compression,
+            compression_level=table.compression_level,
+            write_page_index=True,
+            store_schema=False,
+            metadata_collector=self._footers,
+        )
+        self._rows = 0
+        self._nulls: Counter[str] = Counter(dict.fromkeys(attempt.schema.names, 0))
+        self._nans: set[str] = set()
+
+    @property
+    def size_bytes(self) -> int:
+        return self._sink.tell()
+
+    def write_row_group(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._rows += rows.num_rows
+        self._attempt.bytes_a_row = self.size_bytes / self._rows
+        for column_field, column in zip(rows.schema, rows.columns, strict=True):
+            self._nulls[column_field.name] += column.null_count
+            if pa.types.is_floating(column_field.type) and pc.any(pc.is_nan(column)).as_py():
+                self._nans.add(column_field.name)
+
+    def close(self) -> DataFile:
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        return self._attempt.table.describe(
+            ClosedFile(
+                path=self._path,
+                partition=self._partition,
+                size_bytes=size,
+                footer=self._footers[0],
+                null_counts=dict(self._nulls),
+                nan_columns=frozenset(self._nans),
+            )
+        )
+
+    def discard(self) -> None:
+        # The sink is dropped without its footer, so the file never exists whole.
+        self._sink.discard()

@@ -1,0 +1,45 @@
+"""A task: Arrow batches in, data files and one message out. It waits for nobody and talks to nobody."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.schema import align
+from paimon_sink.core.steps import Step, reached
+from paimon_sink.formats.base import Table
+from paimon_sink.write.fanout import FanOut, Limits
+from paimon_sink.write.files import Attempt
+
+__all__ = ["write_task"]
+
+
+def write_task(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    table: Table,
+    incoming: pa.Schema,
+    case_sensitive: bool,
+    target_bytes: int,
+    query_id: str | None,
+    limits: Limits | None = None,
+) -> TaskMessage:
+    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
+    alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
+    attempt = Attempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
+    fan_out = FanOut(attempt, limits or Limits())
+    reached(Step.WRITE_STARTED)
+    try:
+        files = [file for batch in batches if batch.num_rows for file in fan_out.write(alignment.apply(batch))]
+        files.extend(fan_out.close())
+        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id)
+        reached(Step.MESSAGE_BUILT)
+    except BaseException:
+        # Files may go: the message never left this attempt.
+        fan_out.discard()
+        attempt.remove_files()
+        raise
+    return message

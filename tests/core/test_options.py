@@ -1,0 +1,349 @@
+"""Options: every one missing, empty, of a wrong type, absurd, unknown or contradicting; all problems in one message."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paimon_sink.core.errors import OptionError
+from paimon_sink.core.options import Purpose, SinkOptions, describe_options
+
+HERE = {"path": "/lake/orders"}
+STREAM, BATCH, READ = Purpose.STREAM_WRITE, Purpose.BATCH_WRITE, Purpose.READ
+ONE_BY_ONE = [option.key for option in describe_options() if not option.is_prefix]
+
+
+def parse(options: dict[str, str], purpose: Purpose = BATCH) -> SinkOptions:
+    return SinkOptions.parse(options, purpose=purpose)
+
+
+def refusal(options: dict[str, str], purpose: Purpose = BATCH) -> str:
+    with pytest.raises(OptionError) as refused:
+        parse(options, purpose)
+    return str(refused.value)
+
+
+# ---------------------------------------------------------------- good values
+
+
+def test_defaults_are_those_of_the_documentation() -> None:
+    assert parse(HERE) == SinkOptions(
+        path="/lake/orders",
+        table_format="paimon",
+        create_table=True,
+        on_rewind="fail",
+        on_ledger_lost="fail",
+        takeover=False,
+        target_file_size_bytes=128 * 1024 * 1024,
+        compression=None,
+        partition_overwrite_mode="static",
+        ledger_retention_ms=30 * 24 * 3600 * 1000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "field", "value"),
+    [
+        ("createTable", "FALSE", "create_table", False),
+        ("takeover", " true ", "takeover", True),
+        ("tableFormat", "Paimon", "table_format", "paimon"),
+        ("partitionBy", "dt", "partition_by", ("dt",)),
+        ("partitionBy", "dt, region", "partition_by", ("dt", "region")),
+        ("partitionBy", "`a,b`, `c.d`,` e `,`f(g)`", "partition_by", ("a,b", "c.d", " e ", "f(g)")),
+        ("partitionBy", "order day", "partition_by", ("order day",)),
+        ("commitUser", "nightly orders", "commit_user", "nightly orders"),
+        ("onRewind", "Skip", "on_rewind", "skip"),
+        ("onLedgerLost", "commit", "on_ledger_lost", "commit"),
+        ("onLedgerLost", "skip", "on_ledger_lost", "skip"),
+        ("targetFileSize", "64kb", "target_file_size_bytes", 65536),
+        ("targetFileSize", "1 GB", "target_file_size_bytes", 2**30),
+        ("targetFileSize", "1024", "target_file_size_bytes", 1024),
+        ("targetFileSize", "16gb", "target_file_size_bytes", 2**34),
+        ("ledger.retention", "12h", "ledger_retention_ms", 43_200_000),
+        ("ledger.retention", "90m", "ledger_retention_ms", 5_400_000),
+        ("ledger.retention", "7200s", "ledger_retention_ms", 7_200_000),
+        ("ledger.retention", "3600000ms", "ledger_retention_ms", 3_600_000),
+        ("compression", "zstd", "compression", "zstd"),
+        ("compression", "GZIP", "compression", "gzip"),
+        ("compression", "uncompressed", "compression", "none"),
+        ("partitionOverwriteMode", "dynamic", "partition_overwrite_mode", "dynamic"),
+        ("s3.region", "eu-central-1", "storage", {"s3.region": "eu-central-1"}),
+        ("S3.Endpoint", "http://h:1", "storage", {"s3.endpoint": "http://h:1"}),
+        ("catalog.Uri", "thrift://h", "catalog", {"Uri": "thrift://h"}),
+        ("TABLE.bucket", "-1", "table_properties", {"bucket": "-1"}),
+        ("snapshotproperty.team", "", "snapshot_properties", {"team": ""}),
+        ("mergeSchema", "false", "table_format", "paimon"),
+    ],
+)
+def test_a_good_value_is_understood(key: str, text: str, field: str, value: Any) -> None:
+    assert getattr(parse({**HERE, key: text}), field) == value
+
+
+@pytest.mark.parametrize("spell", [str.lower, str.upper, str.swapcase], ids=["lower", "upper", "swapped"])
+def test_keys_are_case_insensitive(spell: Any) -> None:
+    options = {spell(key): value for key, value in {"warehouse": "/w", "table": "a.b", "partitionBy": "dt"}.items()}
+
+    assert parse(options) == SinkOptions(warehouse="/w", database="a", table="b", partition_by=("dt",))
+
+
+def test_the_label_is_the_table_or_its_path() -> None:
+    assert parse({"warehouse": "/w", "table": "`my.db`.orders"}).label == "my.db.orders"
+    assert parse(HERE).label == "/lake/orders"
+
+
+@pytest.mark.parametrize("key", ["checkpointLocation", "queryname", "OUTPUTMODE", "spark.sql.anything"])
+def test_sparks_own_options_pass(key: str) -> None:
+    assert parse({**HERE, key: "x"}, STREAM) == parse(HERE, STREAM)
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+def test_one_set_of_options_serves_writing_and_reading(purpose: Purpose) -> None:
+    lake = {"warehouse": "/w", "table": "a.b", "partitionBy": "dt", "commitUser": "u", "onRewind": "skip"}
+
+    assert parse(lake, purpose).commit_user == "u"
+
+
+def test_a_commit_identifier_goes_with_a_commit_user() -> None:
+    options = {**HERE, "commitUser": "u", "commitIdentifier": str(2**63 - 2)}
+
+    assert parse(options, BATCH).commit_identifier == 2**63 - 2
+    assert parse({**HERE, "commitIdentifier": "0"}, READ).commit_identifier == 0
+
+
+def test_options_survive_pickling() -> None:
+    before = parse({**HERE, "catalog.token": "t", "s3.secret-access-key": "s", "partitionBy": "a,b"})
+
+    after = pickle.loads(pickle.dumps(before))
+
+    assert after == before
+    assert after.storage == {"s3.secret-access-key": "s"}
+
+
+# ---------------------------------------------------------------- bad values
+
+
+@pytest.mark.parametrize("blank", ["", "   "], ids=["empty", "blank"])
+@pytest.mark.parametrize("key", ONE_BY_ONE)
+def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
+    assert any(
+        line.strip(" 0123456789.").startswith((f"{key} is empty", f"{key} is not available yet"))
+        for line in refusal({key: blank}).splitlines()
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "why"),
+    [
+        ("createTable", "yes", "must be true or false, not 'yes'"),
+        ("takeover", "1", "must be true or false"),
+        ("tableFormat", "delta", "must be paimon, not 'delta'"),
+        ("tableFormat", "Iceberg", "iceberg is not available in this version"),
+        ("partitionBy", "a,,b", "empty column name"),
+        ("partitionBy", "a,", "empty column name"),
+        ("partitionBy", "dt, DT", "twice"),
+        ("partitionBy", "`dt", "not closed"),
+        ("partitionBy", "d`t`", "inside a name"),
+        ("partitionBy", "a\nb", "control character"),
+        ("partitionBy", "days(ts)", "Paimon partitions by column values"),
+        ("partitionBy", "bucket(16, id), dt", "transforms are for tableFormat=iceberg"),
+        ("partitionBy", "days(ts", "transforms"),
+        ("commitUser", "a\tb", "control character"),
+        ("commitUser", "x" * 201, "at most 200"),
+        ("commitIdentifier", "one", "whole number"),
+        ("commitIdentifier", "-1", "whole number"),
+        ("commitIdentifier", "1.0", "whole number"),
+        ("commitIdentifier", "٣", "whole number"),
+        ("commitIdentifier", "9" * 19, "whole number"),
+        ("commitIdentifier", "9" * 5000, "whole number"),
+        ("commitIdentifier", str(2**63 - 1), "Paimon's own mark"),
+        ("onRewind", "commit", "must be fail or skip"),
+        ("onLedgerLost", "ignore", "must be fail, commit or skip"),
+        ("targetFileSize", "big", "must be a size"),
+        ("targetFileSize", "1.5gb", "must be a size"),
+        ("targetFileSize", "-1", "must be a size"),
+        ("targetFileSize", "9" * 5000, "must be a size"),
+        ("targetFileSize", "0", "from 1kb to 16gb"),
+        ("targetFileSize", "17gb", "from 1kb to 16gb"),
+        ("targetFileSize", "1000000tb", "from 1kb to 16gb"),
+        ("ledger.retention", "30", "duration with its unit"),
+        ("ledger.retention", "30 parsecs", "duration with its unit"),
+        ("ledger.retention", "59m", "from 1h"),
+        ("ledger.retention", "99999999d", "from 1h"),
+        ("compression", "zip", "must be zstd"),
+        ("partitionOverwriteMode", "both", "must be static or dynamic"),
+        ("mergeSchema", "true", "not available yet. Add the column"),
+        ("mergeSchema", "maybe", "must be true or false"),
+        ("watermarkColumn", "ts", "not available yet"),
+        ("watermarkDelay", "10m", "not available yet"),
+        ("s3.endpoint", "http://a\nb", "control character"),
+        ("s3.region", " eu", "blank"),
+        ("s3.session-token", "abc\n", "control character"),
+        ("snapshotProperty.", "x", "needs a name after the dot"),
+        ("snapshotProperty.PWC.rows", "x", "kept for"),
+        ("table.", "x", "needs a name"),
+        ("catalog. ", "x", "needs a name"),
+    ],
+)
+def test_a_bad_value_is_refused_with_a_sentence(key: str, text: str, why: str) -> None:
+    message = refusal({**HERE, "commitUser": "u", key: text})
+
+    assert why in message
+    assert message.lower().startswith(key.strip(" *.").lower()[:16])
+    assert len(message) < 400
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://AKIAKEY:hushhush@lake/w",
+        "s3a://AKIAKEY:hush/hushhush@lake/w",
+        "s3://hushhush@lake",
+        "s3:/AKIAKEY:hushhush@lake",
+        " s3://AKIAKEY:hushhush@lake",
+        "https://user:hushhush@host/w",
+    ],
+)
+@pytest.mark.parametrize("key", ["path", "warehouse", "s3.endpoint", "table"])
+def test_credentials_in_an_address_are_refused_and_not_repeated(key: str, address: str) -> None:
+    message = refusal({"table": "a.b", key: address})
+
+    assert "hush" not in message
+    assert "AKIAKEY" not in message
+    assert key == "table" or f"{key} has credentials" in message
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "abfss://container@account.dfs.core.windows.net/w",
+        "hdfs://nn:8020/a@b",
+        "/a:b@c",
+        "file:///x:y@z",
+        "s3://lake/a@b:c",
+    ],
+)
+def test_an_address_without_a_login_is_accepted(address: str) -> None:
+    assert parse({"path": address}).path == address
+
+
+# ---------------------------------------------------------------- contradictions
+
+
+@pytest.mark.parametrize(
+    ("options", "purpose", "why"),
+    [
+        ({"path": "/p", "warehouse": "/w", "table": "a.b"}, BATCH, "path and warehouse and table contradict"),
+        ({"path": "/p", "table": "a.b"}, READ, "path and table contradict"),
+        ({"warehouse": "/w"}, BATCH, "table is missing"),
+        ({"table": "a.b"}, STREAM, "warehouse is missing"),
+        ({**HERE, "commitIdentifier": "1"}, BATCH, "needs commitUser"),
+        ({**HERE, "commitIdentifier": "1", "commitUser": "u"}, STREAM, "for batch writes"),
+        ({**HERE, "commitUser": "u", "COMMITUSER": "v"}, BATCH, "same option with different values"),
+        ({**HERE, "table.a": "1", "table.A": "2"}, BATCH, "same option with different values"),
+    ],
+)
+def test_a_contradiction_is_refused(options: dict[str, str], purpose: Purpose, why: str) -> None:
+    assert why in refusal(options, purpose)
+
+
+def test_the_same_option_twice_with_one_value_is_no_contradiction() -> None:
+    assert parse({**HERE, "PATH": "/lake/orders"}) == parse(HERE)
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+@pytest.mark.parametrize("options", [{}, {"spark.x": "y"}, {"commitUser": "u"}], ids=["none", "Spark's", "no location"])
+def test_no_options_at_all_says_why_and_shows_both_ways(options: dict[str, str], purpose: Purpose) -> None:
+    message = refusal(options, purpose)
+
+    assert "Spark does not hand a catalog table's options to a Python data source" in message
+    assert "CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', table '…')" in message
+    assert "INSERT INTO t WITH (warehouse='…', table='…') SELECT …" in message
+    assert "\n" not in message
+
+
+# ---------------------------------------------------------------- unknown options
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("paritionBy", "partitionBy"),
+        ("TARGETFILESIZ", "targetFileSize"),
+        ("merge_schema", "mergeSchema"),
+        ("on-rewind", "onRewind"),
+        ("s3.endpont", "s3.endpoint"),
+        ("s3.secret.access.key", "s3.secret-access-key"),
+        ("checkpointLocaton", "checkpointLocation"),
+        ("ledgerRetention", "ledger.retention"),
+        ("catalogue.uri", "catalog.*"),
+        ("snapshotProperties.team", "snapshotProperty.*"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_name(key: str, nearest: str) -> None:
+    assert refusal({**HERE, key: "x"}) == f"'{key}' is not an option; did you mean {nearest}?"
+
+
+def test_an_option_like_nothing_we_know_points_to_the_list() -> None:
+    assert refusal({**HERE, "zzz": "x"}) == "'zzz' is not an option; `pwc options` lists what there is."
+
+
+def test_all_problems_are_told_together_and_numbered() -> None:
+    message = refusal({"warehous": "/w", "table": "orders", "createTable": "yes", "targetFileSize": "0"})
+
+    assert message.splitlines()[0] == "The options have 5 problems:"
+    assert [line.split()[0] for line in message.splitlines()[1:]] == ["1.", "2.", "3.", "4.", "5."]
+    for expected in (
+        "did you mean warehouse?",
+        "database.table",
+        "createTable",
+        "targetFileSize",
+        "warehouse is missing",
+    ):
+        assert expected in message
+
+
+# ---------------------------------------------------------------- anything at all
+
+_KEYS = st.one_of(
+    st.sampled_from([option.key.replace("*", "x") for option in describe_options()]),
+    st.text(max_size=30),
+    st.sampled_from(["catalog.", "table.", "s3.", "snapshotProperty.pwc.", "spark.", "checkpointLocation"]).flatmap(
+        lambda prefix: st.text(max_size=10).map(lambda rest: prefix + rest)
+    ),
+)
+_VALUES = st.one_of(
+    st.text(max_size=40),
+    st.text(st.characters(), max_size=10),
+    st.sampled_from(
+        ["true", "a.b", "`a", "days(ts)", "1", "128mb", "s3://a:b@c", "/lake", "30d", "\ud800", "9" * 6000]
+    ),
+)
+
+
+@given(st.dictionaries(_KEYS, _VALUES, max_size=8), st.sampled_from(Purpose))
+def test_any_options_are_understood_or_refused_and_nothing_else(options: dict[str, str], purpose: Purpose) -> None:
+    try:
+        parsed = SinkOptions.parse(options, purpose=purpose)
+    except OptionError:
+        return
+
+    assert parsed.label
+    assert pickle.loads(pickle.dumps(parsed)) == parsed
+
+
+@given(st.dictionaries(st.sampled_from(ONE_BY_ONE), st.one_of(st.none(), st.booleans(), st.integers(), st.floats())))
+def test_values_that_are_not_text_are_understood_or_refused(options: dict[str, Any]) -> None:
+    with contextlib.suppress(OptionError):
+        SinkOptions.parse(options, purpose=BATCH)
+
+
+def test_a_python_boolean_counts_as_its_word() -> None:
+    options: dict[str, Any] = {**HERE, "createTable": False}
+
+    assert parse(options).create_table is False

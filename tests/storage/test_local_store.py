@@ -1,0 +1,153 @@
+"""What only disks can get wrong: durability, half-written files, filesystems without hard links."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.settings import StorageSettings
+from paimon_sink.storage.store import Store, open_store
+
+
+def test_a_put_is_on_disk_before_it_has_its_name(local_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    sync, link = os.fsync, os.link
+
+    def recording_sync(descriptor: int) -> None:
+        events.append("directory" if os.path.isdir(f"/dev/fd/{descriptor}") else "file")
+        sync(descriptor)
+
+    def recording_link(source: str, target: str) -> None:
+        events.append("link")
+        link(source, target)
+
+    local_store.mkdirs(local_store.root)
+    monkeypatch.setattr(os, "fsync", recording_sync)
+    monkeypatch.setattr(os, "link", recording_link)
+
+    assert local_store.put_if_absent(local_store.join(local_store.root, "snapshot-1"), b"x")
+
+    assert events == ["file", "link", "directory"]
+
+
+def test_writes_and_outputs_are_synced_with_their_directories(
+    local_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def recording_sync(descriptor: int) -> None:
+        synced.append("directory" if os.path.isdir(f"/dev/fd/{descriptor}") else "file")
+        sync(descriptor)
+
+    local_store.mkdirs(local_store.root)
+    monkeypatch.setattr(os, "fsync", recording_sync)
+
+    local_store.write(local_store.join(local_store.root, "written"), b"x")
+    with local_store.open_output(local_store.join(local_store.root, "streamed")) as output:
+        output.write(b"x")
+
+    assert synced == ["file", "directory", "file", "directory"]
+
+
+def test_a_reader_never_sees_part_of_a_put(local_store: Store) -> None:
+    data = os.urandom(2**20)
+    sizes: set[int] = set()
+    done = threading.Event()
+
+    def read_all_the_time() -> None:
+        while not done.is_set():
+            for name in local_store.list(local_store.root):
+                if name.startswith("put-"):
+                    sizes.add(len(local_store.read(local_store.join(local_store.root, name))))
+
+    reader = threading.Thread(target=read_all_the_time)
+    reader.start()
+    for i in range(20):
+        local_store.put_if_absent(local_store.join(local_store.root, f"put-{i}"), data)
+    done.set()
+    reader.join()
+
+    assert sizes <= {len(data)}
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP], ids=["EPERM", "EOPNOTSUPP"])
+def test_a_disk_without_hard_links_is_refused_by_name(
+    local_store: Store, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def no_links(source: str, target: str) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", no_links)
+
+    with pytest.raises(StorageError, match=r"no hard links.*Move the table"):
+        local_store.put_if_absent(local_store.join(local_store.root, "snapshot-1"), b"x")
+
+    assert list(local_store.walk_files(local_store.root)) == []
+
+
+def test_a_link_repeated_by_nfs_knows_its_own_first_try(local_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = os.link
+
+    def twice(source: str, target: str) -> None:
+        link(source, target)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", twice)
+    path = local_store.join(local_store.root, "snapshot-1")
+
+    assert local_store.put_if_absent(path, b"ours") is True
+    assert list(local_store.walk_files(local_store.root)) == [path]
+
+
+def test_a_failed_replacement_keeps_the_old_file(local_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = local_store.join(local_store.root, "LATEST")
+    local_store.write(path, b"old")
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(StorageError, match="No space left"):
+        local_store.write(path, b"new")
+
+    assert local_store.read(path) == b"old"
+    assert list(local_store.walk_files(local_store.root)) == [path]
+
+
+def test_trouble_is_not_absence(local_store: Store) -> None:
+    file = local_store.join(local_store.root, "dir", "file")
+    local_store.write(file, b"x")
+
+    with pytest.raises(StorageError, match="IsADirectoryError"):
+        local_store.read(local_store.join(local_store.root, "dir"))
+    with pytest.raises(StorageError, match="NotADirectoryError"):
+        local_store.read(local_store.join(file, "below"))
+    with pytest.raises(StorageError, match="NotADirectoryError"):
+        local_store.list(file)
+
+
+@pytest.mark.parametrize("form", ["{0}", "{0}/", "file:{0}", "file://{0}", "file://localhost{0}", "FILE://{0}/"])
+def test_all_forms_of_a_local_location_are_one(tmp_path: Path, form: str) -> None:
+    assert open_store(form.format(tmp_path), StorageSettings()).root == str(tmp_path)
+
+
+def test_a_relative_location_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert open_store("lake/t", StorageSettings()).root == str(tmp_path / "lake" / "t")
+
+
+def test_only_file_uris_are_percent_decoded(tmp_path: Path) -> None:
+    assert open_store(f"file://{tmp_path}/a%20b", StorageSettings()).root == f"{tmp_path}/a b"
+    assert open_store(f"{tmp_path}/a%20b", StorageSettings()).root == f"{tmp_path}/a%20b"
+
+
+def test_a_file_uri_of_another_host_is_refused() -> None:
+    with pytest.raises(StorageError, match="names the host elsewhere"):
+        open_store("file://elsewhere/lake", StorageSettings())

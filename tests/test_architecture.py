@@ -1,0 +1,198 @@
+"""The rooms of the design, and the directions between them, read off the import statements."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "paimon_sink"
+ROOT = Path(__file__).parent.parent / PACKAGE
+LONGEST_MODULE = 500
+FORMATS = frozenset({"paimon", "iceberg", "delta"})
+
+# What each room may import of this package. A room may always import itself. "" is the package's own front door:
+# `paimon_sink/__init__.py` and `paimon_sink/errors.py`.
+ROOMS: dict[str, set[str]] = {
+    "core": set(),
+    "storage": {"core"},
+    "formats": {"storage", "core"},
+    "formats.paimon": {"formats", "storage", "core"},
+    "formats.iceberg": {"formats", "storage", "core"},
+    "write": {"formats", "storage", "core"},
+    "commit": {"formats", "core"},
+    "read": {"formats", "core"},
+    "maintain": {"formats", "storage", "core"},
+    "spark": {"write", "commit", "read", "maintain", "formats", "storage", "core"},
+    "cli": {"", "write", "commit", "read", "maintain", "formats", "storage", "core"},
+    "": {"spark", "core"},
+}
+
+# Each library has its doors, and enters nowhere else. A door is a room, or one module of it.
+DOORS: dict[str, set[str]] = {
+    "pyarrow": {room for room in ROOMS if room},
+    "fsspec": {"storage"},
+    "s3fs": {"storage"},
+    "botocore": {"storage"},
+    "pypaimon": {"formats.paimon"},
+    "fastavro": {"formats.paimon"},
+    "pyiceberg": {"formats.iceberg"},
+    "pyspark": {"spark", "cli.demo", ""},
+    "click": {"cli"},
+    "rich": {"cli"},
+}
+
+
+def room_of(module: str) -> str:
+    """The room a dotted name belongs to: ``paimon_sink.core.errors`` lives in ``core``."""
+    return max((room for room in ROOMS if _is_in(_inside(module), room)), key=len)
+
+
+def _inside(module: str) -> str:
+    return module.removeprefix(PACKAGE).strip(".")
+
+
+def _is_in(name: str, room: str) -> bool:
+    return room in {"", name} or name.startswith(f"{room}.")
+
+
+def imports_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every import, wherever it stands: lazy ones and those for type checkers count too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            # `from paimon_sink.formats import paimon` imports a room by its name, not a thing out of one.
+            names = [f"{source}.{alias.name}" for alias in node.names]
+            rooms = [name for name in names if name.removeprefix(f"{PACKAGE}.") in ROOMS]
+            yield from ((node.lineno, name) for name in rooms)
+            if node.level:
+                yield node.lineno, "." * node.level + source
+            elif len(rooms) < len(names):
+                yield node.lineno, source
+
+
+def import_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    here = room_of(module)
+    for line, name in imports_of(tree):
+        library = name.split(".")[0]
+        if name.startswith("."):
+            yield f"{module}:{line} imports {name} by a relative name"
+        elif library == PACKAGE:
+            there = room_of(name)
+            if there != here and there not in ROOMS[here] and not _opens_a_format(module, there):
+                yield f"{module}:{line} imports {name}, but {here or PACKAGE} must not know {there or PACKAGE}"
+        elif library not in sys.stdlib_module_names and not _has_door(library, module):
+            yield f"{module}:{line} imports {name}, which has no door in {here or PACKAGE}"
+
+
+def _has_door(library: str, module: str) -> bool:
+    return any(door == room_of(module) or (door and _is_in(_inside(module), door)) for door in DOORS.get(library, ()))
+
+
+def _opens_a_format(module: str, room: str) -> bool:
+    """The registry of formats is where a format's name becomes its package, and the only such place."""
+    return module in {f"{PACKAGE}.formats", f"{PACKAGE}.formats.registry"} and room.startswith("formats.")
+
+
+def branch_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    """Asking which format it is, by name, outside of the formats."""
+    if room_of(module).startswith("formats"):
+        return
+    for node in ast.walk(tree):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchValue):
+            asked = [node.value]
+        for constant in (inner for part in asked for inner in ast.walk(part)):
+            if isinstance(constant, ast.Constant) and constant.value in FORMATS:
+                yield f"{module}:{constant.lineno} branches on the format {constant.value!r}: ask the adapter instead"
+
+
+def length_complaints(module: str, source: str) -> Iterator[str]:
+    lines = len(source.splitlines())
+    if lines > LONGEST_MODULE:
+        yield f"{module} has {lines} lines, more than {LONGEST_MODULE}: split it"
+
+
+def complaints(module: str, source: str) -> list[str]:
+    tree = ast.parse(source)
+    return [
+        *import_complaints(module, tree),
+        *branch_complaints(module, tree),
+        *length_complaints(module, source),
+    ]
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+@pytest.mark.parametrize("path", modules(), ids=dotted)
+def test_a_module_keeps_to_its_room(path: Path) -> None:
+    assert complaints(dotted(path), path.read_text()) == []
+
+
+def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
+    directories = {path.name for path in ROOT.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+
+    assert directories - set(ROOMS) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        pytest.param("core.options", "import paimon_sink.storage.store", id="core looks up to storage"),
+        pytest.param("storage.s3", "from paimon_sink.formats.base import Table", id="storage looks up to formats"),
+        pytest.param("commit.fold", "from paimon_sink.write.task import Task", id="commit looks sideways at write"),
+        pytest.param("commit.fold", "from paimon_sink.storage.store import Store", id="commit reaches past formats"),
+        pytest.param("commit.fold", "from paimon_sink.formats import paimon", id="commit names a format's package"),
+        pytest.param("formats.base", "import paimon_sink.formats.paimon.table", id="the contract knows a format"),
+        pytest.param("formats.paimon.table", "import paimon_sink.formats.iceberg", id="a format knows another"),
+        pytest.param("spark.source", "import paimon_sink.cli.main", id="spark looks sideways at cli"),
+        pytest.param("core.clock", "import paimon_sink", id="core goes through the front door"),
+        pytest.param("core.clock", "from . import errors", id="a relative import"),
+        pytest.param("core.clock", "def late():\n    import numpy", id="a lazy import of an unknown library"),
+        pytest.param("core.clock", "import fsspec", id="fsspec outside storage"),
+        pytest.param("commit.fold", "from pypaimon.snapshot import Snapshot", id="pypaimon outside its format"),
+        pytest.param("formats.base", "import pypaimon", id="pypaimon in the contract"),
+        pytest.param("formats.paimon.table", "import pyiceberg", id="pyiceberg in the other format"),
+        pytest.param("cli.main", "from pyspark.sql import SparkSession", id="pyspark in cli outside the demo"),
+        pytest.param("read.scan", "import click", id="click outside cli"),
+        pytest.param(
+            "write.task",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pyspark.sql import Row",
+            id="an import for type checkers only",
+        ),
+        pytest.param("commit.fold", "if table_format == 'paimon':\n    pass", id="an if on the format"),
+        pytest.param("spark.source", "ok = name in ('iceberg', 'x')", id="a membership test on the format"),
+        pytest.param("cli.main", "match name:\n    case 'paimon':\n        pass", id="a match on the format"),
+        pytest.param("core.clock", "\n" * (LONGEST_MODULE + 1), id="a module that is too long"),
+    ],
+)
+def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
+    assert len(complaints(f"{PACKAGE}.{module}", source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        pytest.param("", "def register(spark):\n    from paimon_sink.spark import source", id="the front door is lazy"),
+        pytest.param("formats", "from paimon_sink.formats.paimon.table import PaimonFormat", id="the format registry"),
+        pytest.param("cli.demo.job", "import paimon_sink\nfrom pyspark.sql import SparkSession", id="the demo"),
+        pytest.param("core.options", "FORMATS = ('paimon', 'iceberg')", id="naming formats without asking"),
+        pytest.param("formats.paimon.table", "import pypaimon, fastavro, pyarrow", id="a format's own libraries"),
+    ],
+)
+def test_what_the_design_allows_passes(module: str, source: str) -> None:
+    assert complaints(f"{PACKAGE}.{module}".rstrip("."), source) == []
