@@ -20,11 +20,11 @@ def fold(
 ) -> Plan | None:
     """The plan of batch ``batch_id``, or None when no task reported and there is nothing to publish."""
     reported = _all_reported(messages, options.label)
+    if not reported and not overwrite:
+        return None
     query_id = _query_of(reported)
     commit_user = options.commit_user or query_id
     if commit_user is None:
-        if not reported and not overwrite:
-            return None
         raise OptionError(
             f"Cannot commit batch {batch_id} to {options.label}: the writer has no name. Outside a streaming query "
             "there is no query id to stand for it; set the option commitUser."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,12 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paimon_sink.core.errors import PwcError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import ClosedFile, Table
 from paimon_sink.storage.store import Output
 
 __all__ = ["Attempt", "RollingFile"]
+
+log = logging.getLogger(__name__)
 
 _FIRST_SHARE = 4
 """Until the first row group shows how well the rows compress, write at most this fraction of the target at once."""
@@ -44,8 +48,12 @@ class Attempt:
         return path
 
     def remove_files(self) -> None:
+        """Remove whatever was written. One that stays behind is an orphan; the error that led here matters more."""
         for path in self.paths:
-            self.table.store.delete(self.table.store.join(self.table.location, path))
+            try:
+                self.table.store.delete(self.table.store.join(self.table.location, path))
+            except (OSError, PwcError) as error:
+                log.warning("Left %s of a failed write to %s behind: %s", path, self.table.label, error)
 
 
 class RollingFile:
@@ -149,4 +157,7 @@ class _OpenFile:
 
     def discard(self) -> None:
         # The sink is dropped without its footer, so the file never exists whole.
-        self._sink.discard()
+        try:
+            self._sink.discard()
+        except (OSError, PwcError) as error:
+            log.warning("Could not drop the unfinished %s: %s", self._path, error)

@@ -20,7 +20,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
-from paimon_sink.core.errors import OptionError
+from paimon_sink.core.errors import OptionError, StorageError
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
@@ -83,6 +83,16 @@ class FileSystemTables:
         except RuntimeError:
             if not self._schemas.ids():
                 raise
+        self._check_exclusive()
+
+    def _check_exclusive(self) -> None:
+        """Some object stores ignore the condition on a put. There, commits would overwrite each other in silence."""
+        path = self._schemas.path(min(self._schemas.ids()))
+        if self._store.put_if_absent(path, self._store.read(path)):
+            raise StorageError(
+                f"Cannot write to {self._options.label}: the store put a file where one was already, although it was "
+                "asked not to. Two writers could overwrite each other's commits there. Use a store with conditional writes."
+            )
 
 
 class RestTables:

@@ -35,29 +35,28 @@ class SchemaFiles:
         return hashlib.sha256(self._raw(min(schema_ids))).hexdigest()[:32]
 
     def read(self, schema_id: int) -> TableSchema:
-        path = self._path(schema_id)
-        self._raw(schema_id)
+        raw = self._raw(schema_id)
         try:
-            return TableSchema.from_path(StoreFileIO(self.store), path)
+            return TableSchema.from_json(raw.decode("utf-8"))
         except Exception as error:
             raise CorruptTableError(
-                f"Cannot read the schema {path} ({error!r}). Nothing was written. Restore the file."
+                f"Cannot read the schema {self.path(schema_id)} ({error!r}). Nothing was written. Restore the file."
             ) from error
+
+    def path(self, schema_id: int) -> str:
+        return self.store.join(self.location, "schema", f"schema-{schema_id}")
 
     def manager(self) -> SchemaManager:
         return SchemaManager(StoreFileIO(self.store), self.location)
 
     def _raw(self, schema_id: int) -> bytes:
         try:
-            return self.store.read(self._path(schema_id))
+            return self.store.read(self.path(schema_id))
         except FileNotFoundError as error:
             raise TableChangedError(
-                f"The schema {self._path(schema_id)} is gone: the table was dropped while a batch was written. "
+                f"The schema {self.path(schema_id)} is gone: the table was dropped while a batch was written. "
                 "Nothing was committed. Restart the query."
             ) from error
-
-    def _path(self, schema_id: int) -> str:
-        return self.store.join(self.location, "schema", f"schema-{schema_id}")
 
 
 def keeps_all_columns(old: TableSchema, new: TableSchema) -> str | None:

@@ -52,15 +52,13 @@ class SnapshotFiles:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot. LATEST is only a hint, and a listing may lag: both are checked against the files."""
-        start = self._read(self._hint())
-        if start is None:
-            start = self._read(max(self.ids(), default=None))
-        while start is not None:
-            following = self._read(start.id + 1)
-            if following is None:
-                return start
-            start = following
-        return None
+        hinted = self._read(self._hint())
+        if hinted is not None and self._read(hinted.id + 1) is None:
+            return hinted
+        newest = self._read(max(self.ids(), default=None))
+        while newest is not None and (following := self._read(newest.id + 1)) is not None:
+            newest = following
+        return newest
 
     def ids(self) -> list[int]:
         names = self.store.list(self.store.join(self.location, "snapshot"))

@@ -246,7 +246,7 @@ class PaimonTable(Table):
         predicates = [
             predicate
             for wanted in filters
-            if wanted.column in self.partition_keys and (predicate := self._predicate(wanted)) is not None
+            if self._prunes(wanted) and (predicate := self._predicate(wanted)) is not None
         ]
         if predicates:
             builder = builder.with_partition_filter(PredicateBuilder.and_predicates(predicates))
@@ -258,6 +258,15 @@ class PaimonTable(Table):
         yield from builder.new_read().to_arrow_batch_reader([native])
 
     # ------------------------------------------------------------ inside
+
+    def _prunes(self, wanted: Filter) -> bool:
+        """Whether the filter is on a partition column and compares values that Spark and pypaimon order alike."""
+        if wanted.column not in self.partition_keys or pa.types.is_timestamp(self.schema.field(wanted.column).type):
+            return False
+        if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+            return True
+        values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
+        return all(value is not None for value in values)
 
     def _predicate(self, wanted: Filter) -> Any:
         builder = PredicateBuilder(self.native.partition_keys_fields)
