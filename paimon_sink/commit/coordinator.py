@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
 from paimon_sink.commit.fold import written_files
@@ -13,7 +13,7 @@ from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
+from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
 
 __all__ = ["Bounds", "Coordinator", "Outcome"]
 
@@ -61,15 +61,19 @@ class Coordinator:
             if ended is not None:
                 return ended
             self.table.check_fits(plan, head)
+            if attempt == 1:
+                self._claim(plan, commit_id)
             prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt)
             reached(Step.AFTER_BUILD)
             if self._publish(plan, prepared):
                 reached(Step.COMMITTED)
+                self._release_previous(plan, head.ledger)
                 log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
                 return Outcome(prepared.snapshot_id, attempt)
             # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
             self.table.discard(prepared)
             self.backoff.wait(self.clock, attempt)
+        self._release(plan, commit_id)
         raise CommitConflictError(
             f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.rounds} rounds. "
             "Nothing was committed and the data files are kept. Restart the query; if this comes back, fewer jobs "
@@ -98,7 +102,8 @@ class Coordinator:
         if plan.batch_id is not None:
             entry = ledger.entries.get(plan.commit_user)
             verdict = decide(
-                ledger,
+                # Our own claim says nothing about earlier tries.
+                replace(ledger, claims=[claim for claim in ledger.claims if claim.commit_id != commit_id]),
                 table=self.table.label,
                 commit_user=plan.commit_user,
                 batch_id=plan.batch_id,
@@ -116,6 +121,25 @@ class Coordinator:
         if plan.changes_nothing:
             return Outcome(None, attempt)
         return None
+
+    def _claim(self, plan: Plan, commit_id: str) -> None:
+        if plan.batch_id is not None:
+            self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
+
+    def _release(self, plan: Plan, commit_id: str) -> None:
+        if plan.batch_id is not None:
+            self.table.release(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
+
+    def _release_previous(self, plan: Plan, ledger: Ledger) -> None:
+        """The batches before are spoken for by this one's claim."""
+        if plan.batch_id is None:
+            return
+        older = [claim for claim in ledger.claims if claim.batch_id < plan.batch_id]
+        entry = ledger.entries.get(plan.commit_user)
+        if entry is not None and entry.commit_id is not None:
+            older.append(Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id))
+        for claim in older:
+            self.table.release(claim)
 
     def _build(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> Prepared:
         now_ms = self.clock.now_ms()

@@ -60,7 +60,7 @@ def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...
     """The files of the tasks that reported, each inside the table."""
     files = tuple(file for message in messages if message is not None for file in message.files)
     for file in files:
-        if file.path != posixpath.normpath(file.path) or file.path.startswith(("/", "..")):
+        if file.path != posixpath.normpath(file.path) or file.path.startswith(("/", "../")) or file.path in (".", ".."):
             raise MessageError(
                 f"A commit message names the file {file.path!r}, which is not inside the table. Refused."
             )

@@ -21,6 +21,7 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.storage.store import Store
 
 __all__ = [
+    "Claim",
     "ClosedFile",
     "Comparison",
     "Filter",
@@ -52,11 +53,23 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A try at a batch, on record before its put. It says that the batch may be in; no claim says that it is not."""
+
+    commit_user: str
+    batch_id: int
+    query_id: str | None
+    commit_id: str
+
+
+@dataclass(frozen=True)
 class Ledger:
     """Who wrote last. ``complete`` is false once history that could name a user has expired."""
 
     entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     complete: bool = True
+    claims: Sequence[Claim] = ()
+    """Tries of the user in question, where the ledger cannot name it. Never carried forward."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +241,12 @@ class Table(ABC):
     @abstractmethod
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         """Paths the publication behind a ledger entry brought in, or None when it can no longer be read."""
+
+    def claim(self, claim: Claim) -> None:  # noqa: B027 - optional
+        """Put a try on record, for a ledger that may be lost. A format whose ledger survives expiry needs no claims."""
+
+    def release(self, claim: Claim) -> None:  # noqa: B027 - optional
+        """Take a claim off the record: a later batch is in, or the try is known to have failed."""
 
     # readers
 

@@ -91,7 +91,8 @@ class FileSystemTables:
         if self._store.put_if_absent(path, self._store.read(path)):
             raise StorageError(
                 f"Cannot write to {self._options.label}: the store put a file where one was already, although it was "
-                "asked not to. Two writers could overwrite each other's commits there. Use a store with conditional writes."
+                "asked not to. Two writers could overwrite each other's commits there. Use a store with conditional "
+                "writes."
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from paimon_sink.core.errors import CorruptTableError, PwcError, SchemaMismatchError, StorageError, TableChangedError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import (
+    Claim,
     ClosedFile,
     Comparison,
     Filter,
@@ -35,6 +36,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, encode_ledger
@@ -93,6 +95,7 @@ class PaimonTable(Table):
         self._schemas = schemas
         self._snapshots = snapshots
         self._paths = native.path_factory()
+        self._claims = ClaimFiles(store, schemas.location, identity)
         self._manifests = ManifestFileManager(native)
         self._lists = ManifestListManager(native)
 
@@ -136,11 +139,14 @@ class PaimonTable(Table):
                 "committed. Restart the query to write the batch into a new table."
             )
         newest = self._snapshots.newest()
+        ledger = self._snapshots.ledger(newest, commit_user=commit_user)
+        if not ledger.complete and commit_user not in ledger.entries:
+            ledger = replace(ledger, claims=self._claims.of(commit_user))
         return Head(
             table_identity=self._schemas.identity(schema_ids),
             snapshot_id=None if newest is None else newest.id,
             next_snapshot_id=1 if newest is None else newest.id + 1,
-            ledger=self._snapshots.ledger(newest, commit_user=commit_user),
+            ledger=ledger,
             native=_Seen(newest, max(schema_ids)),
         )
 
@@ -238,6 +244,15 @@ class PaimonTable(Table):
         except FileNotFoundError:
             return None
         return frozenset(f"{self._directory(tuple(found.partition.values))}/{found.file.file_name}" for found in added)
+
+    def claim(self, claim: Claim) -> None:
+        self._claims.add(claim)
+
+    def release(self, claim: Claim) -> None:
+        try:
+            self._claims.remove(claim)
+        except (OSError, PwcError) as error:
+            log.warning("Left a claim on %s behind: %s", self.label, error)
 
     # ------------------------------------------------------------ readers
 

@@ -1,0 +1,51 @@
+"""Claims: one empty file for each try at a batch, written before its put, read only when the ledger is lost.
+
+Another engine may commit and then expire every snapshot of ours, and with them the ledger. A claim outlives that. It
+cannot tell whether a try landed, but where there is none, the batch was never tried, and that is enough to go on.
+
+They live in ``pwc/`` beside the table's own directories, where no engine cleans up. All is in the name, so one listing
+answers: ``<batch>.<query>.<commit id>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from paimon_sink.formats.base import Claim
+from paimon_sink.storage.store import Store
+
+__all__ = ["ClaimFiles"]
+
+
+@dataclass(frozen=True)
+class ClaimFiles:
+    """The claims on one table, as one identity of it: a table made anew does not inherit them."""
+
+    store: Store
+    location: str
+    table_identity: str
+
+    def add(self, claim: Claim) -> None:
+        self.store.write(self._path(claim), b"")
+
+    def remove(self, claim: Claim) -> None:
+        self.store.delete(self._path(claim))
+
+    def of(self, commit_user: str) -> list[Claim]:
+        names = self.store.list(self._directory(commit_user))
+        parts = [name.split(".") for name in names]
+        return [
+            Claim(commit_user, int(batch), unquote(query) or None, commit_id)
+            for batch, query, commit_id in (found for found in parts if len(found) == 3 and found[0].isdigit())
+        ]
+
+    def _path(self, claim: Claim) -> str:
+        query = quote(claim.query_id or "", safe="").replace(".", "%2E")
+        name = f"{claim.batch_id}.{query}.{claim.commit_id}"
+        return self.store.join(self._directory(claim.commit_user), name)
+
+    def _directory(self, commit_user: str) -> str:
+        user = hashlib.sha256(commit_user.encode("utf-8")).hexdigest()[:32]
+        return self.store.join(self.location, "pwc", "claims", self.table_identity, user)
