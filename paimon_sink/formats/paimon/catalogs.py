@@ -88,7 +88,8 @@ class FileSystemTables:
     def _check_exclusive(self) -> None:
         """Some object stores ignore the condition on a put. There, commits would overwrite each other in silence."""
         path = self._schemas.path(min(self._schemas.ids()))
-        if self._store.put_if_absent(path, self._store.read(path)):
+        # Should the store take it, the schema says the same with one more line end.
+        if self._store.put_if_absent(path, self._store.read(path) + b"\n"):
             raise StorageError(
                 f"Cannot write to {self._options.label}: the store put a file where one was already, although it was "
                 "asked not to. Two writers could overwrite each other's commits there. Use a store with conditional "

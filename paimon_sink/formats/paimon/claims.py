@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from paimon_sink.formats.base import Claim
+from paimon_sink.formats.paimon.numbered import number
 from paimon_sink.storage.store import Store
 
 __all__ = ["ClaimFiles"]
@@ -34,11 +35,11 @@ class ClaimFiles:
         self.store.delete(self._path(claim))
 
     def of(self, commit_user: str) -> list[Claim]:
-        names = self.store.list(self._directory(commit_user))
-        parts = [name.split(".") for name in names]
+        names = [name.split(".") for name in self.store.list(self._directory(commit_user))]
         return [
-            Claim(commit_user, int(batch), unquote(query) or None, commit_id)
-            for batch, query, commit_id in (found for found in parts if len(found) == 3 and found[0].isdigit())
+            Claim(commit_user, batch_id, unquote(name[1]) or None, name[2])
+            for name in names
+            if len(name) == 3 and (batch_id := number(name[0])) is not None
         ]
 
     def _path(self, claim: Claim) -> str:

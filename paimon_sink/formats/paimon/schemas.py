@@ -11,6 +11,7 @@ from pypaimon.schema.table_schema import TableSchema
 
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
 from paimon_sink.formats.paimon.file_io import StoreFileIO
+from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.storage.store import Store
 
 __all__ = ["SchemaFiles", "keeps_all_columns"]
@@ -24,11 +25,7 @@ class SchemaFiles:
     location: str
 
     def ids(self) -> list[int]:
-        prefix = "schema-"
-        names = self.store.list(self.store.join(self.location, "schema"))
-        return sorted(
-            int(name[len(prefix) :]) for name in names if name.startswith(prefix) and name[len(prefix) :].isdigit()
-        )
+        return numbers(self.store, self.store.join(self.location, "schema"), "schema-")
 
     def identity(self, schema_ids: Sequence[int]) -> str:
         """Paimon gives a filesystem table no uuid; its first schema, with its creation time, is never rewritten."""

@@ -17,6 +17,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.formats.base import Ledger, LedgerEntry
+from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
 __all__ = ["LEDGER", "SnapshotFiles", "decode_ledger", "encode_ledger"]
@@ -61,11 +62,7 @@ class SnapshotFiles:
         return newest
 
     def ids(self) -> list[int]:
-        names = self.store.list(self.store.join(self.location, "snapshot"))
-        prefix = "snapshot-"
-        return sorted(
-            int(name[len(prefix) :]) for name in names if name.startswith(prefix) and name[len(prefix) :].isdigit()
-        )
+        return numbers(self.store, self.store.join(self.location, "snapshot"), "snapshot-")
 
     def publish(self, snapshot: Snapshot, *, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> bool:
         """Put the snapshot unless one of that id is there. ``base`` and ``entries`` are for catalogs that compare."""
@@ -100,7 +97,7 @@ class SnapshotFiles:
             text = self.store.read(self._hint_path).decode("utf-8", "replace").strip()
         except FileNotFoundError:
             return None
-        return int(text) if text.isdigit() and len(text) < 19 else None
+        return number(text)
 
     def _read(self, snapshot_id: int | None) -> Snapshot | None:
         return None if snapshot_id is None else self.read(snapshot_id)
