@@ -108,3 +108,10 @@ class LedgerLostError(RefusedError):
 
 class TableChangedError(RefusedError):
     """The table was dropped, recreated or evolved while the batch was being written."""
+
+    @classmethod
+    def dropped(cls, table: str) -> TableChangedError:
+        return cls(
+            f"Cannot commit to {table}: the table was dropped after its tasks had written. Nothing was committed. "
+            "Restart the query to write the batch into a new table."
+        )

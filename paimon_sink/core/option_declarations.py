@@ -263,6 +263,14 @@ SNAPSHOT_PROPERTIES = Group(
     reserved="pwc.",
 )
 
+READ_PARTITION = Group(
+    "partition.",
+    "Read only the partition with this value of a partition column; the files of the others are not opened. "
+    "`__DEFAULT_PARTITION__` stands for null.",
+    "partition.day=2026-11-16",
+    frozenset({Purpose.READ}),
+)
+
 # ---------------------------------------------------------------- data files
 
 TARGET_FILE_SIZE = Option(
@@ -327,6 +335,7 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     LEDGER_RETENTION,
     PARTITION_OVERWRITE_MODE,
     SNAPSHOT_PROPERTIES,
+    READ_PARTITION,
     TARGET_FILE_SIZE,
     COMPRESSION,
     MERGE_SCHEMA,

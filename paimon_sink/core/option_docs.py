@@ -28,7 +28,8 @@ _AFTER_THE_TABLE = """
 - **secret** options never appear in a log, an error, a message or a snapshot. The same holds for a `catalog.*` option
   whose name contains token, secret, password, credential or key. Credentials written into an address, as in
   `s3://key:secret@bucket`, are refused.
-- **`catalog.*`, `table.*`, `snapshotProperty.*`** stand for any name after the dot; it is handed on without the prefix.
+- **`catalog.*`, `table.*`, `snapshotProperty.*`, `partition.*`** stand for any name after the dot; it is
+  handed on without the prefix.
 - **Names.** `table` is `database.table`. Put back-quotes around a name that contains a dot, and double a back-quote
   that belongs to the name: `` `my.db`.`my table` ``. Refused: empty names, `.`, `..`, slashes, backslashes, control
   characters, `$`, blanks at either end, and more than 200 bytes.

@@ -72,10 +72,12 @@ class SinkOptions:
     partition_overwrite_mode: OverwriteMode = declared.PARTITION_OVERWRITE_MODE.default_value
     snapshot_properties: Mapping[str, str] = field(default_factory=Masked)
     """``snapshotProperty.*`` without the prefix."""
+    read_partition: Mapping[str, str] = field(default_factory=Masked)
+    """``partition.*`` without the prefix."""
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
 
     def __post_init__(self) -> None:
-        for name in ("catalog", "storage", "table_properties", "snapshot_properties"):
+        for name in ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition"):
             object.__setattr__(self, name, Masked(getattr(self, name)))
 
     @property
@@ -108,6 +110,7 @@ class SinkOptions:
             compression=given.take(declared.COMPRESSION),
             partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
+            read_partition=given.groups[declared.READ_PARTITION.prefix],
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
         )
         # Promised and not there yet: only looked at, to refuse them.

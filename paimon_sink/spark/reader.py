@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,22 +11,12 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Comparison, Filter, Split
+from paimon_sink.formats.base import Split
 from paimon_sink.formats.registry import open_table
+from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.schema import arrow_schema
 
 __all__ = ["PwcReader"]
-
-_COMPARISONS: dict[type[ds.Filter], Comparison] = {
-    ds.EqualTo: Comparison.EQ,
-    ds.LessThan: Comparison.LT,
-    ds.LessThanOrEqual: Comparison.LE,
-    ds.GreaterThan: Comparison.GT,
-    ds.GreaterThanOrEqual: Comparison.GE,
-    ds.In: Comparison.IN,
-    ds.IsNull: Comparison.IS_NULL,
-    ds.IsNotNull: Comparison.IS_NOT_NULL,
-}
 
 
 @dataclass
@@ -35,24 +25,21 @@ class _SplitPartition(ds.InputPartition):
 
 
 class PwcReader(ds.DataSourceReader):
-    """Reads the newest snapshot as it was when the query was planned: all of a batch, or none of it."""
+    """Reads the newest snapshot as it was when the query was planned: all of a batch, or none of it.
+
+    No ``pushFilters``: Spark up to 4.3 keeps what a filtered scan planned for the next scan of the same DataFrame or
+    view (mended with SPARK-58551). Pruned splits would be missing there, and nobody would notice. The ``partition.*``
+    options prune instead; they belong to one load alone.
+    """
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
-        self._filters: list[Filter] = []
-
-    def pushFilters(self, filters: list[ds.Filter]) -> Iterable[ds.Filter]:
-        """Remember what can skip files. Spark evaluates every filter again."""
-        self._filters = [
-            Filter(wanted.attribute[0], _COMPARISONS[type(wanted)], getattr(wanted, "value", None))  # type: ignore[attr-defined]
-            for wanted in filters
-            if type(wanted) in _COMPARISONS and len(wanted.attribute) == 1  # type: ignore[attr-defined]
-        ]
-        return filters
 
     def partitions(self) -> list[ds.InputPartition]:
-        return [_SplitPartition(split) for split in open_table(self._options).plan_splits(self._filters)]
+        table = open_table(self._options)
+        filters = partition_filters(table, self._options.read_partition)
+        return [_SplitPartition(split) for split in table.plan_splits(filters)]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         split = getattr(partition, "split", None)

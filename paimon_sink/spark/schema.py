@@ -77,7 +77,8 @@ def _arrow_type(data_type: t.DataType, path: str, problems: list[str]) -> pa.Dat
     problems.append(
         f"column {path} has the Spark type {data_type.simpleString()}, which the table format does not have"
     )
-    return pa.null()
+    # Only to go on and find the next problem. Arrow's null type would do, had it not-null fields.
+    return pa.binary()
 
 
 def _metadata(field: pa.Field) -> dict[str, str] | None:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["attach", "register"]
 
-_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+_REDACTION = "spark.sql.redaction.options.regex"
+_SECRET_KEYS = r"(?i)(s3|catalog)[.].*(key|credential|passw|passphrase|token|secret)"
 
 
 def register(spark: SparkSession) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
     _use_this_python(spark)
-    # Spark refuses a reader that can push filters down while this is off, so it is on wherever we are.
-    spark.conf.set(_PUSHDOWN, "true")
+    _hide_secrets(spark)
     spark.dataSource.register(PwcDataSource)
 
 
@@ -31,6 +31,13 @@ def attach(spark: SparkSession, view: str, **options: str) -> None:
     SinkOptions.parse(options, purpose=Purpose.READ)
     # Not by SQL text: Spark shows and logs that, with every secret in it.
     spark.read.format(PwcDataSource.name()).options(**options).load().createOrReplaceTempView(view)
+
+
+def _hide_secrets(spark: SparkSession) -> None:
+    """Spark prints options in its plans and hides what it takes for a secret; an access key is not, by itself."""
+    hidden = spark.conf.get(_REDACTION) or ""
+    if _SECRET_KEYS not in hidden:
+        spark.conf.set(_REDACTION, "|".join(filter(None, (hidden, _SECRET_KEYS))))
 
 
 def _use_this_python(spark: SparkSession) -> None:

@@ -77,10 +77,7 @@ class _Writer:
         try:
             table = open_table(options)
         except TableNotFoundError as error:
-            raise TableChangedError(
-                f"Cannot commit to {options.label}: the table was dropped after its tasks had written. Nothing was "
-                "committed. Restart the query to write the batch into a new table."
-            ) from error
+            raise TableChangedError.dropped(options.label) from error
         policy = Policy(
             on_rewind=options.on_rewind,
             on_ledger_lost=options.on_ledger_lost,

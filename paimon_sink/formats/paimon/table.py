@@ -134,10 +134,7 @@ class PaimonTable(Table):
     def look(self, *, commit_user: str) -> Head:
         schema_ids = self._schemas.ids()
         if not schema_ids:
-            raise TableChangedError(
-                f"Cannot commit to {self.label}: the table was dropped after its tasks had written. Nothing was "
-                "committed. Restart the query to write the batch into a new table."
-            )
+            raise TableChangedError.dropped(self.label)
         newest = self._snapshots.newest()
         ledger = self._snapshots.ledger(newest, commit_user=commit_user)
         if not ledger.complete and commit_user not in ledger.entries:
