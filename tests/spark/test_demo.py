@@ -1,0 +1,60 @@
+"""``pwc demo`` as people run it: a process, real kills, figures at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def run_demo(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "paimon_sink.cli.main", "demo", "--directory", str(directory), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+    )
+
+
+def processes_that_name(directory: Path) -> list[str]:
+    """Command lines of whatever still runs there; the driver, its JVM and its workers all carry the directory."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return [line for line in lines if str(directory) in line]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path) -> None:
+    ended = run_demo(tmp_path / "demo", "--rows", "2400", "--batches", "6", "--json")
+
+    assert ended.returncode == 0, ended.stderr
+    figures = json.loads(ended.stdout)
+    assert figures["kills"] == 2
+    assert figures["missing"] == figures["duplicates"] == 0
+    assert figures["rows_sent"] == figures["rows_in_table"] == 2400
+    assert figures["snapshots"] == figures["batches"] == 6
+    assert figures["replays_recognised"] >= 1
+    assert processes_that_name(tmp_path / "demo") == []
+
+
+def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+
+    ended = run_demo(tmp_path)
+
+    assert ended.returncode == 2
+    assert "Name another with --directory" in ended.stderr
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
