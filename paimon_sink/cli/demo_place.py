@@ -142,8 +142,7 @@ class Place:
         return max(batches, default=None)
 
     def files_left_behind(self) -> int:
-        """Data files that no snapshot names. The table is only appended to, so what the snapshots added is what is "
-        "live."""
+        """Data files that no snapshot names. The table is only appended to, so what snapshots added is live."""
         return len(list(self.table.rglob("*.parquet"))) - sum(one.files for one in self.published())
 
     # ---------------------------------------------------------------- between the processes

@@ -1,5 +1,4 @@
-"""One run of the demo: stream, kill, look, restart, count. It tells an audience what happens and returns the "
-"figures."""
+"""One run of the demo: stream, kill, look, restart, count. It tells an audience what happens."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ column, a string too long for its column) is checked batch by batch, before the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.nested import is_list, nested_nulls, promise
 
 __all__ = ["SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
 
@@ -68,21 +68,23 @@ class Alignment:
         return pa.RecordBatch.from_arrays(arrays, schema=self.file_schema)
 
     def _column(self, batch: pa.RecordBatch, column: _Column, file_type: pa.DataType) -> pa.Array:
+        # Arrow casts no nullable field to a not-null one, so that comes last, as a promise.
+        optional = _standard(file_type, optional=True)
         if column.source is None:
-            return pa.nulls(batch.num_rows, file_type)
+            return promise(pa.nulls(batch.num_rows, optional), file_type)
         array = batch.column(column.source)
         if not column.target.nullable and array.null_count:
             raise self._refused(column.target.name, "has a null, the table's column is not null. Filter or fill it")
-        _check_nested_nulls(array, column.target, column.target.name, self._refused)
-        if array.type != file_type:
+        for path in nested_nulls(array, column.target.type, column.target.name):
+            raise self._refused(path, "has a null, the table's field is not null. Filter or fill it")
+        if array.type != optional:
             try:
-                # Arrow casts no nullable field to a not-null one, even if it holds no null: hence the view.
-                array = array.cast(_standard(file_type, optional=True), safe=True).view(file_type)
+                array = array.cast(optional, safe=True)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise self._refused(
                     column.target.name, f"has a value that does not fit {_name(column.target)} ({error}). Cast it"
                 ) from error
-        return self._check_length(array, column.target)
+        return self._check_length(promise(array, file_type), column.target)
 
     def _check_length(self, array: pa.Array, target: pa.Field) -> pa.Array:
         limit = length_limit(target)
@@ -158,7 +160,7 @@ def _cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _
         if [field.name for field in source] != [field.name for field in target]:
             return (path, source, target)
         pairs = [(f".{mine.name}", mine.type, theirs.type) for mine, theirs in zip(source, target, strict=True)]
-    elif _is_list(source) and _is_list(target):
+    elif is_list(source) and is_list(target):
         pairs = [("[]", source.value_type, target.value_type)]
     elif pa.types.is_map(source) and pa.types.is_map(target):
         pairs = [(".key", source.key_type, target.key_type), (".value", source.item_type, target.item_type)]
@@ -192,38 +194,6 @@ def _is_safe(source: pa.DataType, target: pa.DataType) -> bool:
     return _is_bytes(source) and _is_bytes(target)
 
 
-def _check_nested_nulls(
-    array: pa.Array, field: pa.Field, path: str, refused: Callable[[str, str], SchemaMismatchError]
-) -> None:
-    """Look for nulls inside structs, lists and maps where the table says there are none."""
-    for step, child, values in _children(array, field.type):
-        if not child.nullable and values.null_count:
-            raise refused(path + step, "has a null, the table's field is not null. Filter or fill it")
-        _check_nested_nulls(values, child, path + step, refused)
-
-
-def _children(array: pa.Array, target: pa.DataType) -> Sequence[tuple[str, pa.Field, pa.Array]]:
-    if not _has_not_null(target):
-        return []
-    if pa.types.is_struct(target):
-        # Children of a null struct are no rows of their own.
-        whole = array.drop_null()
-        return [(f".{target.field(i).name}", target.field(i), whole.field(i)) for i in range(target.num_fields)]
-    if _is_list(target):
-        return [("[]", target.value_field, array.drop_null().flatten())]
-    if pa.types.is_map(target):
-        # Slicing keeps the entries of the whole array; rows of a null map have none in use.
-        return [(".value", target.item_field, array.drop_null().items)]
-    return []
-
-
-def _has_not_null(data_type: pa.DataType) -> bool:
-    if pa.types.is_map(data_type):
-        return not data_type.item_field.nullable or _has_not_null(data_type.item_type)
-    fields = [data_type.field(i) for i in range(data_type.num_fields)]
-    return any(not field.nullable or _has_not_null(field.type) for field in fields)
-
-
 def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:
     """The type with standard child names and, if asked, every nested field nullable."""
 
@@ -232,16 +202,12 @@ def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:
 
     if pa.types.is_struct(data_type):
         return pa.struct([child(field, field.name) for field in data_type])
-    if _is_list(data_type):
+    if is_list(data_type):
         return pa.list_(child(data_type.value_field, "element"))
     if pa.types.is_map(data_type):
         key = pa.field("key", _standard(data_type.key_type, optional=optional), nullable=False)
         return pa.map_(key, child(data_type.item_field, "value"))
     return data_type
-
-
-def _is_list(data_type: pa.DataType) -> bool:
-    return bool(pa.types.is_list(data_type) or pa.types.is_large_list(data_type))
 
 
 def _is_text(data_type: pa.DataType) -> bool:
@@ -288,6 +254,6 @@ def _type_name(data_type: pa.DataType) -> str:
         return f"struct<{', '.join(f'{field.name}: {_type_name(field.type)}' for field in data_type)}>"
     if types.is_map(data_type):
         return f"map<{_type_name(data_type.key_type)}, {_type_name(data_type.item_type)}>"
-    if _is_list(data_type):
+    if is_list(data_type):
         return f"array<{_type_name(data_type.value_type)}>"
     return str(data_type)

@@ -56,7 +56,8 @@ def _arrow_field(field: t.StructField, path: str, problems: list[str]) -> pa.Fie
 def _length(field: t.StructField) -> str | None:
     if isinstance(field.dataType, t.CharType | t.VarcharType):
         return field.dataType.simpleString()
-    return (field.metadata or {}).get(_CHAR_VARCHAR)
+    # Lengths inside an array, a map or a struct stand here too, as the whole type: array<char(4)>.
+    return (field.metadata or {}).get(_CHAR_VARCHAR) if isinstance(field.dataType, t.StringType) else None
 
 
 def _arrow_type(data_type: t.DataType, path: str, problems: list[str]) -> pa.DataType:

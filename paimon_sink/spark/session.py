@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.spark.source import PwcDataSource
 
@@ -22,7 +24,12 @@ def register(spark: SparkSession) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
     _use_this_python(spark)
     _hide_secrets(spark)
-    spark.dataSource.register(PwcDataSource)
+    try:
+        spark.dataSource.register(PwcDataSource)
+    except AnalysisException as error:
+        # A second session of the same application has it from the first, and Spark takes it from nobody else.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 def attach(spark: SparkSession, view: str, **options: str) -> None:

@@ -61,20 +61,21 @@ class FanOut:
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._gathered = 0
         self._unsplit: list[pa.RecordBatch] = []
+        self._unsplit_rows = self._unsplit_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> Iterator[DataFile]:
         if not self._keys:
             yield from self._add({(): batch}.items())
             return
         self._unsplit.append(batch)
-        if (
-            sum(part.num_rows for part in self._unsplit) >= self._limits.split_rows
-            or sum(part.nbytes for part in self._unsplit) >= self._limits.split_bytes
-        ):
+        self._unsplit_rows += batch.num_rows
+        self._unsplit_bytes += batch.nbytes
+        if self._unsplit_rows >= self._limits.split_rows or self._unsplit_bytes >= self._limits.split_bytes:
             yield from self._split_gathered()
 
     def _split_gathered(self) -> Iterator[DataFile]:
         gathered, self._unsplit = pa.Table.from_batches(self._unsplit, schema=self._attempt.schema), []
+        self._unsplit_rows = self._unsplit_bytes = 0
         for batch in gathered.combine_chunks().to_batches():
             yield from self._add(self._split(batch))
 
@@ -104,7 +105,9 @@ class FanOut:
         codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
         for key in self._keys:
             encoded = pc.dictionary_encode(batch.column(key), null_encoding="encode")
-            codes = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))
+            pairs = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))
+            # Numbered anew after each key: the plain product of many keys would overflow and mix up partitions.
+            codes = pc.cast(pc.dictionary_encode(pairs).indices, pa.int64())
         order = pc.array_sort_indices(codes)
         start = 0
         for end in pc.run_end_encode(codes.take(order), run_end_type=pa.int64()).run_ends.to_pylist():

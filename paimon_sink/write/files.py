@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 _FIRST_SHARE = 4
 """Until the first row group shows how well the rows compress, write at most this fraction of the target at once."""
+_LEAST_SHARE = 5
+"""Near the target, still write this fraction of it at once: many tiny row groups cost readers more."""
 _UPLOAD_BYTES = 8 << 20
 """Part size on object stores. Each open file holds one part in memory."""
 _FULL = 0.9
@@ -78,10 +81,10 @@ class RollingFile:
         while start < rows.num_rows:
             if self._open is None:
                 self._open = _OpenFile(self._attempt, self._partition)
-            count = self._rows_that_fit(rows.num_rows - start, rows.nbytes / rows.num_rows)
-            self._open.write_row_group(rows.slice(start, count))
+            piece = self._what_fits(rows.slice(start))
+            self._open.write_row_group(piece)
             reached(Step.ROWS_WRITTEN)
-            start += count
+            start += piece.num_rows
             if self._open.size_bytes >= _FULL * self._attempt.target_bytes:
                 yield from self.close()
 
@@ -96,12 +99,19 @@ class RollingFile:
             self._open.discard()
             self._open = None
 
-    def _rows_that_fit(self, rows: int, memory_a_row: float) -> int:
-        if self._attempt.bytes_a_row is None:
-            room, a_row = self._attempt.target_bytes / _FIRST_SHARE, memory_a_row
+    def _what_fits(self, rows: pa.Table) -> pa.Table:
+        """The first of the rows: as many as fit by the size of those before, even if these compress far worse."""
+        target, a_row = self._attempt.target_bytes, self._attempt.bytes_a_row
+        if a_row is None:
+            most = target / _FIRST_SHARE
         else:
-            room, a_row = self._attempt.target_bytes - self.size_bytes, self._attempt.bytes_a_row
-        return max(1, min(rows, int(room / max(a_row, 0.01))))
+            room = target - self.size_bytes
+            rows = rows.slice(0, max(1, int(room / max(a_row, 0.01))))
+            most = max(room, target / _LEAST_SHARE)
+        # What rows take in memory is about the most that they can take on disk.
+        while rows.num_rows > 1 and rows.nbytes > most:
+            rows = rows.slice(0, math.ceil(rows.num_rows / math.ceil(rows.nbytes / most)))
+        return rows
 
 
 class _OpenFile:
@@ -156,7 +166,9 @@ class _OpenFile:
         )
 
     def discard(self) -> None:
-        # The sink is dropped without its footer, so the file never exists whole.
+        # The sink is dropped without its footer, so the file never exists whole. A writer that thinks itself open
+        # would write that footer when it is collected, and complain on stderr that it cannot.
+        self._writer.is_open = False
         try:
             self._sink.discard()
         except (OSError, PwcError) as error:

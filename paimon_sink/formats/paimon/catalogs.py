@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pypaimon.api.rest_exception import RESTException
 from pypaimon.catalog.catalog import Catalog
 from pypaimon.catalog.catalog_exception import (
     DatabaseNotExistException,
@@ -105,12 +107,16 @@ class RestTables:
             raise OptionError("catalog.type=rest needs warehouse and table; path names a table without a catalog.")
         self._options = options
         settings = {key: value for key, value in options.catalog.items() if key != "type"}
-        self._catalog = CatalogFactory.create({**settings, "metastore": "rest", "warehouse": str(options.warehouse)})
+        with _asking(options.label):
+            self._catalog = CatalogFactory.create(
+                {**settings, "metastore": "rest", "warehouse": str(options.warehouse)}
+            )
         self._identifier = Identifier(str(options.database), str(options.table))
 
     def open(self) -> PaimonTable | None:
         try:
-            found = self._catalog.get_table(self._identifier)
+            with _asking(self._options.label):
+                found = self._catalog.get_table(self._identifier)
         except (TableNotExistException, DatabaseNotExistException):
             return None
         store = open_store(found.table_path, StorageSettings.from_options(self._options.storage))
@@ -129,11 +135,19 @@ class RestTables:
         )
 
     def create(self, schema: Schema) -> None:
-        self._catalog.create_database(self._identifier.get_database_name(), True)
-        try:
+        with _asking(self._options.label), suppress(TableAlreadyExistException):
+            self._catalog.create_database(self._identifier.get_database_name(), True)
             self._catalog.create_table(self._identifier, schema, False)
-        except TableAlreadyExistException:
-            return
+
+
+@contextmanager
+def _asking(label: str) -> Iterator[None]:
+    """Let out errors of this package, and the answers that pypaimon gives by raising."""
+    try:
+        yield
+    except RESTException as error:
+        reason = error.__cause__ or error
+        raise StorageError(f"The REST catalog of {label} failed: {type(reason).__name__}: {reason}") from error
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -29,8 +30,14 @@ _UNKNOWN: Bounds = (None, None)
 
 def column_stats(file: ClosedFile, fields: list[DataField], schema: pa.Schema) -> SimpleStats:
     """Minimum, maximum and null count of every column, in the order of the table's fields."""
+    # By position: names do not tell the column `a.b` from the field b of a struct a.
+    positions = dict(
+        zip(schema.names, accumulate((_leaves(column.type) for column in schema), initial=0), strict=False)
+    )
     bounds = [
-        _UNKNOWN if field.name in file.nan_columns else _bounds(file.footer, field.name, schema.field(field.name).type)
+        _UNKNOWN
+        if field.name in file.nan_columns
+        else _bounds(file.footer, positions[field.name], schema.field(field.name).type)
         for field in fields
     ]
     return SimpleStats(
@@ -40,10 +47,9 @@ def column_stats(file: ClosedFile, fields: list[DataField], schema: pa.Schema) -
     )
 
 
-def _bounds(footer: pq.FileMetaData, column: str, data_type: pa.DataType) -> Bounds:
+def _bounds(footer: pq.FileMetaData, position: int, data_type: pa.DataType) -> Bounds:
     if pa.types.is_nested(data_type) or pa.types.is_binary(data_type):
         return _UNKNOWN
-    position = _leaf_position(footer, column)
     pieces: list[Bounds] = []
     for group in range(footer.num_row_groups):
         chunk = footer.row_group(group).column(position)
@@ -63,13 +69,13 @@ def _bounds(footer: pq.FileMetaData, column: str, data_type: pa.DataType) -> Bou
     return _storable(low, high, data_type)
 
 
-def _leaf_position(footer: pq.FileMetaData, column: str) -> int:
-    # A top-level column that is not nested has its own name as the whole path, dots included.
-    for position in range(footer.num_columns):
-        leaf = footer.schema.column(position)
-        if leaf.path == column and leaf.max_repetition_level == 0:
-            return position
-    raise LookupError(f"The footer has no column {column!r}.")
+def _leaves(data_type: pa.DataType) -> int:
+    """How many Parquet columns a column takes."""
+    if pa.types.is_map(data_type):
+        return _leaves(data_type.key_type) + _leaves(data_type.item_type)
+    if pa.types.is_nested(data_type):
+        return sum(_leaves(data_type.field(i).type) for i in range(data_type.num_fields))
+    return 1
 
 
 def _storable(low: Any, high: Any, data_type: pa.DataType) -> Bounds:

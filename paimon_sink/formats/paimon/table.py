@@ -70,6 +70,21 @@ class _Built:
     names: tuple[str, ...]
 
 
+class _Manifests(ManifestFileManager):
+    """pypaimon's manifests; one that cannot be understood is an error that names it."""
+
+    def read(self, manifest_file_name: str, *args: Any, **kwargs: Any) -> list[ManifestEntry]:
+        try:
+            return list(super().read(manifest_file_name, *args, **kwargs))
+        except (OSError, PwcError):
+            raise
+        except Exception as error:
+            raise CorruptTableError(
+                f"Cannot read the manifest {self.manifest_path}/{manifest_file_name} ({error!r}). Nothing was "
+                "committed. Restore the file, or roll the table back."
+            ) from error
+
+
 class PaimonTable(Table):
     def __init__(
         self,
@@ -96,7 +111,7 @@ class PaimonTable(Table):
         self._snapshots = snapshots
         self._paths = native.path_factory()
         self._claims = ClaimFiles(store, schemas.location, identity)
-        self._manifests = ManifestFileManager(native)
+        self._manifests = _Manifests(native)
         self._lists = ManifestListManager(native)
 
     # ------------------------------------------------------------ tasks
@@ -207,22 +222,20 @@ class PaimonTable(Table):
         built: _Built = prepared.native
         if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
             return PutOutcome.LOST
-        self._hint(prepared.snapshot_id)
-        return PutOutcome.LANDED
+        return self._landed(built)
 
     def settle(self, prepared: Prepared) -> PutOutcome:
         found = self._snapshots.read(prepared.snapshot_id)
         if found is None:
             newest = self._snapshots.newest()
-            if newest is not None and newest.id > prepared.snapshot_id:
-                raise StorageError(
-                    f"Snapshot {prepared.snapshot_id} of {self.label} expired before it could be read back."
-                )
-            return PutOutcome.ABSENT
+            if self._is_gone():
+                return PutOutcome.LOST
+            if newest is None or newest.id < prepared.snapshot_id:
+                return PutOutcome.ABSENT
+            return self._by_ledger(prepared.native, newest)
         if (found.properties or {}).get("pwc.commit-id") != prepared.commit_id:
             return PutOutcome.LOST
-        self._hint(prepared.snapshot_id)
-        return PutOutcome.LANDED
+        return self._landed(prepared.native)
 
     def discard(self, prepared: Prepared) -> None:
         self._delete_manifests(prepared.native.names)
@@ -279,6 +292,51 @@ class PaimonTable(Table):
             return True
         values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
         return all(value is not None for value in values)
+
+    def _landed(self, built: _Built) -> PutOutcome:
+        """Whether a snapshot that is there is one that readers reach.
+
+        After a long sleep, the place it was put into may be a gap: the snapshot of that id was another writer's and has
+        expired, or the whole table was dropped. While the snapshot below it is there, neither has happened.
+        """
+        snapshot, base = built.snapshot, built.base
+        outcome = PutOutcome.LANDED
+        if base is None or self._snapshots.read(base.id) != base:
+            newest = self._snapshots.newest()
+            if self._is_gone():
+                outcome = PutOutcome.LOST
+            elif newest is not None and newest.id > snapshot.id:
+                outcome = self._by_ledger(built, newest)
+        if outcome is PutOutcome.LANDED:
+            self._hint(snapshot.id)
+        else:
+            # May go: nobody builds on it, and none but us put it there.
+            self.store.delete(self._snapshots.path(snapshot.id))
+        return outcome
+
+    def _by_ledger(self, built: _Built, newest: Snapshot) -> PutOutcome:
+        """Whether the snapshots above were built on this one, as far as their manifests and their ledger tell."""
+        snapshot = built.snapshot
+        if self._is_below(built, self._snapshots.read(snapshot.id + 1)):
+            return PutOutcome.LANDED
+        ledger = self._snapshots.ledger(newest, commit_user=snapshot.commit_user)
+        entry = ledger.entries.get(snapshot.commit_user)
+        if entry is not None and entry.commit_id == snapshot.uuid:
+            return PutOutcome.LANDED
+        in_ledger = snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER
+        if in_ledger and (ledger.complete if entry is None else entry.batch_id <= snapshot.commit_identifier):
+            return PutOutcome.LOST
+        raise StorageError(f"Whether snapshot {snapshot.id} of {self.label} landed cannot be told: others expired it.")
+
+    def _is_below(self, built: _Built, following: Snapshot | None) -> bool:
+        """The next snapshot starts from the manifests of this one, unless another engine merged them."""
+        if following is None:
+            return False
+        return any(manifest.file_name in built.names for manifest in self._lists.read_base(following))
+
+    def _is_gone(self) -> bool:
+        schema_ids = self._schemas.ids()
+        return not schema_ids or self._schemas.identity(schema_ids) != self.identity
 
     def _predicate(self, wanted: Filter) -> Any:
         builder = PredicateBuilder(self.native.partition_keys_fields)

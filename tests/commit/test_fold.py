@@ -1,0 +1,200 @@
+"""Folding messages into a plan: all or nothing, and nothing that a message could smuggle in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from paimon_sink.commit.fold import fold, fold_one_shot, replacement, written_files
+from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
+from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.base import Plan, Replace
+
+ORDERS = {"warehouse": "/lake", "table": "sales.orders"}
+
+
+def options(extra: Mapping[str, str] | None = None, purpose: Purpose = Purpose.STREAM_WRITE) -> SinkOptions:
+    return SinkOptions.parse({**ORDERS, **(extra or {})}, purpose=purpose)
+
+
+def file(path: str = "bucket-0/data-1.parquet", *, rows: int = 2) -> DataFile:
+    return DataFile(path, ("monday",), rows=rows, size_bytes=100, entry=b"entry")
+
+
+def message(*files: DataFile, identity: str = "table-1", schema_id: int = 0, query_id: str | None = "q") -> TaskMessage:
+    return TaskMessage(identity, schema_id, files, query_id)
+
+
+def folded(*messages: TaskMessage | None, overwrite: bool = False, **extra: str) -> Plan | None:
+    return fold(messages, options=options(extra), batch_id=7, overwrite=overwrite)
+
+
+def test_messages_become_one_plan() -> None:
+    first, second = file("bucket-0/a.parquet", rows=2), file("bucket-0/b.parquet", rows=3)
+
+    plan = folded(message(first), message(), message(second, schema_id=1))
+
+    assert plan == Plan(
+        commit_user="q",
+        batch_id=7,
+        query_id="q",
+        files=(first, second),
+        replace=Replace.NOTHING,
+        table_identity="table-1",
+        schema_ids=frozenset({0, 1}),
+    )
+    assert plan is not None
+    assert (plan.rows, plan.size_bytes, plan.changes_nothing) == (5, 200, False)
+
+
+def test_the_commit_user_option_wins_over_the_query_id_and_the_query_id_is_kept() -> None:
+    plan = folded(message(file()), commitUser="nightly")
+
+    assert plan is not None
+    assert (plan.commit_user, plan.query_id) == ("nightly", "q")
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        pytest.param([None], id="the only one"),
+        pytest.param([message(file()), None], id="one of two"),
+        pytest.param([None, message(), None], id="two of three"),
+    ],
+)
+def test_a_missing_message_means_no_plan(messages: list[TaskMessage | None]) -> None:
+    missing = messages.count(None)
+
+    with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report. Nothing was committed"):
+        folded(*messages)
+    with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report"):
+        fold_one_shot(messages, options=options(), overwrite=False)
+
+
+def test_messages_of_two_incarnations_of_the_table_are_refused() -> None:
+    with pytest.raises(TableChangedError, match=r"sales\.orders.*dropped and created again"):
+        folded(message(identity="table-1"), message(identity="table-2"))
+
+
+def test_two_messages_with_the_same_file_are_refused() -> None:
+    with pytest.raises(MessageError, match=r"bucket-0/data-1\.parquet"):
+        folded(message(file()), message(file()))
+
+
+def test_one_message_with_the_same_file_twice_is_refused() -> None:
+    with pytest.raises(MessageError, match=r"bucket-0/data-1\.parquet"):
+        folded(message(file(), file()))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../orders2/bucket-0/data.parquet",
+        "..",
+        "bucket-0/../../other/data.parquet",
+        "bucket-0/../data.parquet",
+        "/etc/passwd",
+        "//etc/passwd",
+        "./bucket-0/data.parquet",
+        "bucket-0//data.parquet",
+        "bucket-0/data.parquet/",
+        "bucket-0/.",
+        "",
+        ".",
+    ],
+)
+def test_a_file_outside_the_table_is_refused(path: str) -> None:
+    with pytest.raises(MessageError, match="is not inside the table"):
+        folded(message(file(path)))
+    with pytest.raises(MessageError, match="is not inside the table"):
+        written_files([message(file(path)), None])
+
+
+@pytest.mark.parametrize("path", ["day=../bucket-0/x.parquet", "..day/x.parquet", "day=a b/bucket-0/x.parquet"])
+def test_a_file_whose_name_only_looks_like_an_escape_is_accepted(path: str) -> None:
+    assert folded(message(file(path))) is not None
+
+
+def test_messages_of_two_queries_are_refused() -> None:
+    with pytest.raises(MessageError, match="2 different queries"):
+        folded(message(query_id="q"), message(query_id="r"))
+    with pytest.raises(MessageError, match="2 different queries"):
+        folded(message(query_id="q"), message(query_id=None), commitUser="nightly")
+
+
+def test_a_writer_without_any_name_is_refused() -> None:
+    with pytest.raises(OptionError, match="set the option commitUser"):
+        folded(message(file(), query_id=None))
+
+
+def test_a_batch_without_tasks_needs_no_name_and_no_plan() -> None:
+    assert folded() is None
+
+
+def test_an_overwrite_without_tasks_needs_a_name() -> None:
+    with pytest.raises(OptionError, match="set the option commitUser"):
+        folded(overwrite=True)
+
+
+def test_a_batch_without_tasks_under_an_explicit_name_publishes_nothing() -> None:
+    plan = folded(commitUser="nightly")
+
+    assert plan is None or plan.changes_nothing
+
+
+def test_a_one_shot_write_has_a_fresh_user_each_time() -> None:
+    first = fold_one_shot([message(file())], options=options(), overwrite=False)
+    second = fold_one_shot([message(file())], options=options(), overwrite=False)
+
+    assert first.commit_user != second.commit_user
+    assert (first.batch_id, first.query_id) == (None, None)
+
+
+def test_a_one_shot_write_with_a_user_only_is_still_one_shot() -> None:
+    given = options({"commitUser": "nightly"}, Purpose.BATCH_WRITE)
+
+    first = fold_one_shot([message(file())], options=given, overwrite=False)
+    second = fold_one_shot([message(file())], options=given, overwrite=False)
+
+    assert first.batch_id is None
+    assert first.commit_user.startswith("nightly-")
+    assert first.commit_user != second.commit_user
+
+
+def test_a_batch_job_with_user_and_identifier_is_in_the_ledger() -> None:
+    given = options({"commitUser": "nightly", "commitIdentifier": "20260131"}, Purpose.BATCH_WRITE)
+
+    plan = fold_one_shot([message(file())], options=given, overwrite=False)
+
+    assert (plan.commit_user, plan.batch_id, plan.query_id) == ("nightly", 20260131, None)
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "dynamic", "expected"),
+    [
+        pytest.param(False, False, Replace.NOTHING, id="append"),
+        pytest.param(False, True, Replace.NOTHING, id="append ignores the overwrite mode"),
+        pytest.param(True, False, Replace.WHOLE_TABLE, id="static"),
+        pytest.param(True, True, Replace.WRITTEN_PARTITIONS, id="dynamic"),
+    ],
+)
+def test_what_a_write_replaces(overwrite: bool, dynamic: bool, expected: Replace) -> None:
+    assert replacement(overwrite=overwrite, dynamic=dynamic) is expected
+
+    mode = "dynamic" if dynamic else "static"
+    plan = folded(message(file()), overwrite=overwrite, partitionOverwriteMode=mode)
+    assert plan is not None
+    assert plan.replace is expected
+
+
+@pytest.mark.parametrize(
+    ("replace", "nothing"),
+    [(Replace.NOTHING, True), (Replace.WRITTEN_PARTITIONS, True), (Replace.WHOLE_TABLE, False)],
+    ids=lambda value: getattr(value, "value", str(value)),
+)
+def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: Replace, nothing: bool) -> None:
+    plan = Plan("u", 1, "q", (), replace, "table-1", frozenset({0}))
+
+    assert plan.changes_nothing is nothing

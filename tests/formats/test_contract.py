@@ -1,0 +1,426 @@
+"""The adapter contract, the same for every place a table can live: what the coordinator and the tasks rely on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from paimon_sink.core.errors import TableChangedError, TableNotFoundError
+from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.base import (
+    Claim,
+    Comparison,
+    Filter,
+    Head,
+    Ledger,
+    LedgerEntry,
+    Plan,
+    Prepared,
+    PutOutcome,
+    Table,
+)
+from paimon_sink.formats.paimon.format import PaimonFormat
+from tests.support import foreign
+from tests.support.batches import plan, sink_options, write_plan
+from tests.support.lake import Lake, rows
+
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
+NOW_MS = 1_700_000_000_000
+
+
+def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
+    entry = LedgerEntry(batch.batch_id or 0, batch.query_id, commit_id, head.next_snapshot_id, NOW_MS)
+    return table.build(
+        batch,
+        head,
+        ledger=ledger or Ledger({batch.commit_user: entry}),
+        properties={"pwc.commit-id": commit_id, "team": "sales"},
+        commit_id=commit_id,
+        now_ms=NOW_MS,
+    )
+
+
+def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
+    prepared = build(table, batch, table.look(commit_user=batch.commit_user), commit_id)
+    assert table.put(prepared) is PutOutcome.LANDED
+    return prepared
+
+
+def manifests(place: Lake) -> list[str]:
+    return place.files("manifest/")
+
+
+# ---------------------------------------------------------------- opening and creating
+
+
+def test_a_table_that_is_not_there_opens_as_none(place: Lake) -> None:
+    assert PaimonFormat().open(sink_options(place)) is None
+    with pytest.raises(TableNotFoundError, match=r"sales\.orders"):
+        place.open()
+
+
+def test_a_created_table_says_what_it_is(place: Lake) -> None:
+    created = PaimonFormat().create(sink_options(place), SCHEMA, ["day"])
+
+    opened = PaimonFormat().open(sink_options(place))
+    assert opened is not None
+    for table in (created, opened):
+        assert (table.label, table.schema_id, table.partition_keys) == ("sales.orders", 0, ("day",))
+        assert table.schema.names == ["id", "day"]
+        assert table.schema.field("id").type == pa.int64()
+        assert table.compression == "zstd"
+        assert table.identity == created.identity
+
+
+def test_creating_a_table_that_is_there_opens_it(place: Lake) -> None:
+    first = PaimonFormat().create(sink_options(place), SCHEMA, ["day"])
+    second = PaimonFormat().create(sink_options(place), pa.schema([("other", pa.int32())]), [])
+
+    assert second.identity == first.identity
+    assert second.schema.names == ["id", "day"]
+
+
+def test_a_table_made_anew_has_another_identity(place: Lake) -> None:
+    before = PaimonFormat().create(sink_options(place), SCHEMA, []).identity
+    foreign.catalog(place).drop_table(place.table)
+
+    assert PaimonFormat().open(sink_options(place)) is None
+    assert PaimonFormat().create(sink_options(place), SCHEMA, []).identity != before
+
+
+def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
+    other = Lake(place.options, table="sales.others")
+
+    first = PaimonFormat().create(sink_options(place), SCHEMA, [])
+    second = PaimonFormat().create(sink_options(other), SCHEMA, [])
+
+    assert first.identity != second.identity
+    assert first.location != second.location
+
+
+# ---------------------------------------------------------------- look
+
+
+def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
+    table = PaimonFormat().create(sink_options(place), SCHEMA, [])
+
+    head = table.look(commit_user="u")
+
+    assert (head.snapshot_id, head.next_snapshot_id, head.ledger) == (None, 1, Ledger())
+    assert head.table_identity == table.identity
+
+
+def test_a_look_sees_what_was_put_since(place: Lake) -> None:
+    batch = write_plan(place, 7, rows(1))
+    table = place.open()
+    publish(table, batch)
+
+    head = table.look(commit_user="test")
+
+    assert (head.snapshot_id, head.next_snapshot_id) == (1, 2)
+    assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", 1, NOW_MS)})
+
+
+def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
+    table = PaimonFormat().create(sink_options(place), SCHEMA, [])
+    foreign.catalog(place).drop_table(place.table)
+
+    with pytest.raises(TableChangedError, match=r"sales\.orders"):
+        table.look(commit_user="u")
+
+
+# ---------------------------------------------------------------- build, put, settle, discard
+
+
+def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
+    place.append(0, rows(1))
+    table, batch = place.open(), write_plan(place, 1, rows(2))
+
+    prepared = build(table, batch, table.look(commit_user="test"))
+
+    assert prepared.snapshot_id == 2
+    assert place.ids() == [1]
+    assert table.settle(prepared) is PutOutcome.ABSENT
+    assert table.put(prepared) is PutOutcome.LANDED
+    assert place.ids() == [1, 2]
+    assert table.settle(prepared) is PutOutcome.LANDED
+
+
+def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> None:
+    batch = replace(write_plan(place, 7, rows(1, 2)), query_id="q")
+    publish(place.open(), batch)
+
+    [snapshot] = place.snapshots()
+    assert (snapshot["commitUser"], snapshot["commitIdentifier"], snapshot["commitKind"]) == ("test", 7, "APPEND")
+    assert (snapshot["totalRecordCount"], snapshot["deltaRecordCount"]) == (2, 2)
+    assert snapshot["timeMillis"] == NOW_MS
+    assert snapshot["properties"]["team"] == "sales"
+
+
+def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -> None:
+    winner, loser = write_plan(place, 0, rows(1)), replace(write_plan(place, 0, rows(2)), commit_user="other")
+    table = place.open()
+    head = table.look(commit_user="test")
+    first, second = build(table, winner, head, "c-1"), build(table, loser, head, "c-2")
+
+    assert table.put(first) is PutOutcome.LANDED
+    assert table.put(second) is PutOutcome.LOST
+
+    assert table.settle(first) is PutOutcome.LANDED
+    assert table.settle(second) is PutOutcome.LOST
+    assert place.ids() == [1]
+
+
+def test_a_put_that_is_repeated_settles_as_landed(place: Lake) -> None:
+    batch = write_plan(place, 0, rows(1))
+    table = place.open()
+    prepared = publish(table, batch)
+
+    assert table.put(prepared) in (PutOutcome.LOST, PutOutcome.LANDED)
+    assert table.settle(prepared) is PutOutcome.LANDED
+    assert place.ids() == [1]
+    assert len(place.snapshots()) == 1
+
+
+def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
+    batch = write_plan(place, 0, rows(1))
+    table = place.open()
+    prepared = publish(table, batch)
+    place.with_options(commitUser="other").append(0, rows(2))
+
+    assert table.settle(prepared) is PutOutcome.LANDED
+    assert place.ids() == [1, 2]
+
+
+def test_discarding_removes_what_was_built_and_nothing_else(place: Lake) -> None:
+    place.append(0, rows(1))
+    before, table = manifests(place), place.open()
+    batch = write_plan(place, 1, rows(2))
+
+    prepared = build(table, batch, table.look(commit_user="test"))
+    assert len(manifests(place)) > len(before)
+    table.discard(prepared)
+
+    assert manifests(place) == before
+    assert {file.path for file in batch.files} <= set(place.data_files())
+    assert place.ids() == [1]
+
+
+def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
+    place.append(0, rows(1))
+    batch = plan(place, 1, place.write(rows(2)), place.write(rows(3, day="friday")))
+    table = place.open()
+    publish(table, batch, "c-9")
+    place.append(2, rows(4))
+
+    found = table.files_added_by(LedgerEntry(1, None, "c-9", 2, NOW_MS))
+
+    assert found == frozenset(file.path for file in batch.files)
+
+
+def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(place: Lake) -> None:
+    batch = write_plan(place, 0, rows(1))
+    table = place.open()
+    publish(table, batch, "c-1")
+
+    assert table.files_added_by(LedgerEntry(0, None, "c-1", 99, NOW_MS)) is None
+    assert table.files_added_by(LedgerEntry(0, None, "someone-else", 1, NOW_MS)) is None
+
+
+def test_claims_are_on_record_until_they_are_released(place: Lake) -> None:
+    PaimonFormat().create(sink_options(place), SCHEMA, [])
+    table = place.open()
+    claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
+
+    for claim in claims:
+        table.claim(claim)
+    table.release(claims[0])
+    table.release(claims[0])
+
+    assert table.look(commit_user="u.v/w").ledger.claims == ()
+    assert len(place.files("pwc/claims/")) == 1
+
+
+def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
+    batch = write_plan(place, 0, rows(1))
+    table = place.open()
+
+    table.check_fits(batch, table.look(commit_user="test"))
+
+
+# ---------------------------------------------------------------- overwrites
+
+
+def test_a_static_overwrite_replaces_the_whole_table(place: Lake) -> None:
+    place.append(0, rows(1, day="monday"))
+    place.append(1, rows(2, day="friday"))
+
+    place.commit(2, place.write(rows(3)), overwrite=True)
+    assert place.ids() == [3]
+    place.commit(3, place.write(rows(4)), overwrite=True)
+    assert place.ids() == [4]
+    place.append(4, rows(5))
+
+    assert place.ids() == [4, 5]
+    assert [s["commitKind"] for s in place.snapshots()] == ["APPEND", "APPEND", "OVERWRITE", "OVERWRITE", "APPEND"]
+    assert [s["totalRecordCount"] for s in place.snapshots()] == [1, 2, 1, 1, 2]
+    assert sorted(foreign.read(place)["id"].to_pylist()) == [4, 5]
+
+
+def test_a_static_overwrite_with_no_rows_empties_the_table(place: Lake) -> None:
+    place.append(0, rows(1))
+
+    place.commit(1, place.write(), overwrite=True)
+
+    assert place.ids() == []
+    assert place.snapshots()[-1]["totalRecordCount"] == 0
+
+
+def test_a_static_overwrite_of_a_partitioned_table_replaces_all_partitions(place: Lake) -> None:
+    partitioned = place.with_options(partitionBy="day")
+    partitioned.append(0, rows(1, day="monday"), rows(2, day="friday"))
+
+    partitioned.commit(1, partitioned.write(rows(3, day="monday")), overwrite=True)
+
+    assert partitioned.ids() == [3]
+
+
+def test_a_dynamic_overwrite_replaces_the_written_partitions_only(place: Lake) -> None:
+    dynamic = place.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
+    dynamic.append(0, rows(1, day="monday"), rows(2, day="friday"), rows(3, day=None))
+    dynamic.append(1, rows(4, day="monday"))
+
+    dynamic.commit(2, dynamic.write(rows(5, day="monday"), rows(6, day=None), rows(7, day="sunday")), overwrite=True)
+
+    assert {row["id"]: row["day"] for row in dynamic.read()} == {2: "friday", 5: "monday", 6: None, 7: "sunday"}
+
+
+def test_a_dynamic_overwrite_with_no_rows_deletes_nothing(place: Lake) -> None:
+    dynamic = place.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
+    dynamic.append(0, rows(1))
+
+    dynamic.commit(1, dynamic.write(), overwrite=True)
+
+    assert dynamic.ids() == [1]
+    assert len(dynamic.snapshots()) == 1
+
+
+def test_a_replayed_overwrite_is_in_once(place: Lake) -> None:
+    place.append(0, rows(1))
+    place.commit(1, place.write(rows(2)), overwrite=True)
+    place.with_options(commitUser="other").append(0, rows(3))
+
+    place.commit(1, place.write(rows(2)), overwrite=True)
+
+    assert place.ids() == [2, 3]
+
+
+def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(place: Lake) -> None:
+    place.append(0, rows(1))
+    message = place.write(rows(2))
+    other = place.with_options(commitUser="other")
+    let_in: list[Step] = []
+
+    def let_another_in_once(step: Step) -> None:
+        if step is Step.BEFORE_PUT and not let_in:
+            let_in.append(step)
+            other.append(0, rows(3))
+
+    with listening(let_another_in_once):
+        place.commit(1, message, overwrite=True)
+
+    assert place.ids() == [2]
+
+
+# ---------------------------------------------------------------- splits
+
+
+def read(table: Table, filters: list[Filter], columns: list[str]) -> list[dict[str, Any]]:
+    return [
+        row
+        for split in table.plan_splits(filters)
+        for batch in table.read_split(split, columns)
+        for row in batch.to_pylist()
+    ]
+
+
+def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
+    place.append(0, rows(1, 2))
+    place.append(1, rows(3, day="friday"))
+    table = place.open()
+
+    splits = table.plan_splits([])
+
+    assert sum(split.rows for split in splits) == 3
+    assert sorted(row["id"] for row in read(table, [], ["id"])) == [1, 2, 3]
+    assert [row["day"] for row in read(table, [], ["day"])].count("friday") == 1
+
+
+def test_an_empty_table_has_no_splits(place: Lake) -> None:
+    PaimonFormat().create(sink_options(place), SCHEMA, [])
+
+    assert place.open().plan_splits([]) == []
+
+
+@pytest.mark.parametrize(
+    ("filter_by", "expected"),
+    [
+        pytest.param(Filter("day", Comparison.EQ, "b"), ["b"], id="="),
+        pytest.param(Filter("day", Comparison.LT, "b"), ["a"], id="<"),
+        pytest.param(Filter("day", Comparison.LE, "b"), ["a", "b"], id="<="),
+        pytest.param(Filter("day", Comparison.GT, "b"), ["c"], id=">"),
+        pytest.param(Filter("day", Comparison.GE, "b"), ["b", "c"], id=">="),
+        pytest.param(Filter("day", Comparison.IN, ("a", "c", "z")), ["a", "c"], id="in"),
+        pytest.param(Filter("day", Comparison.IS_NULL), [None], id="is null"),
+        pytest.param(Filter("day", Comparison.IS_NOT_NULL), ["a", "b", "c"], id="is not null"),
+        pytest.param(Filter("day", Comparison.EQ, "z"), [], id="no match"),
+    ],
+)
+def test_a_filter_on_the_partition_column_plans_only_those_partitions(
+    place: Lake, filter_by: Filter, expected: list[str | None]
+) -> None:
+    partitioned = place.with_options(partitionBy="day")
+    partitioned.append(0, *(rows(number, day=day) for number, day in enumerate(["a", "b", "c", None])))
+
+    found = [row["day"] for row in read(partitioned.open(), [filter_by], ["day"])]
+
+    assert Counter(found) == Counter(expected)
+
+
+def test_a_filter_on_another_column_rules_out_nothing_it_should_not(place: Lake) -> None:
+    place.append(0, rows(1, 2, 3))
+
+    found = read(place.open(), [Filter("id", Comparison.EQ, 2)], ["id"])
+
+    assert {"id": 2} in found
+
+
+# ---------------------------------------------------------------- other readers
+
+
+def test_pypaimons_own_reader_sees_the_same_rows(place: Lake) -> None:
+    partitioned = place.with_options(partitionBy="day")
+    for batch, day in enumerate(["monday", None, "a/b"]):
+        partitioned.append(batch, rows(batch, 10 + batch, day=day))
+    partitioned.commit(3, partitioned.write(rows(99)), overwrite=False)
+
+    ours = sorted(partitioned.read(), key=lambda row: row["id"])
+
+    assert ours == sorted(foreign.read(partitioned).to_pylist(), key=lambda row: row["id"])
+    assert len(ours) == 7
+
+
+def test_pypaimon_goes_on_where_we_left_off_and_we_where_it_did(place: Lake) -> None:
+    place.append(0, rows(1))
+    foreign.append(place, rows(2))
+    place.append(1, rows(3))
+    foreign.append(place, rows(4))
+    place.append(1, rows(3))
+
+    assert place.ids() == [1, 2, 3, 4]
+    assert sorted(foreign.read(place)["id"].to_pylist()) == [1, 2, 3, 4]
+    assert [s["totalRecordCount"] for s in place.snapshots()] == [1, 2, 3, 4]
