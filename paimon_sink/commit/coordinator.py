@@ -99,6 +99,10 @@ class Coordinator:
             )
 
     def _already_ended(self, plan: Plan, ledger: Ledger, *, commit_id: str, attempt: int) -> Outcome | None:
+        if plan.changes_nothing:
+            # Nothing to lose and nothing to double, so nothing to refuse either.
+            self._claim_if_unknown(plan, ledger, commit_id)
+            return Outcome(None, attempt)
         if plan.batch_id is not None:
             entry = ledger.entries.get(plan.commit_user)
             verdict = decide(
@@ -118,13 +122,17 @@ class Coordinator:
                 # Its files stay: they may be the very ones that an older snapshot names.
                 log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
                 return Outcome(None, attempt, already_committed=True)
-        if plan.changes_nothing:
-            return Outcome(None, attempt)
         return None
 
     def _claim(self, plan: Plan, commit_id: str) -> None:
         if plan.batch_id is not None:
             self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
+
+    def _claim_if_unknown(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
+        """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
+        if not ledger.complete and plan.commit_user not in ledger.entries:
+            self._claim(plan, commit_id)
+            self._release_previous(plan, ledger)
 
     def _release(self, plan: Plan, commit_id: str) -> None:
         if plan.batch_id is not None:

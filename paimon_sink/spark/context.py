@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from types import FrameType
 
 from pyspark import TaskContext
 
 __all__ = ["TaskSettings", "called_by_planner"]
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
+_FACTORIES = ("writer", "streamWriter")
+"""Passed over, also in a subclass: whoever called the outermost of them is the one in question."""
 
 
 @dataclass(frozen=True)
@@ -37,5 +40,7 @@ def called_by_planner() -> bool:
     Only the planner may create the table and refuse the schema: a commit that created the table anew would hide that
     somebody dropped it. Spark has no other sign for it than who calls; were it to move, tasks still check.
     """
-    frame = sys._getframe(2)
-    return frame.f_globals.get("__name__") == _PLANNER
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name in _FACTORIES:
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == _PLANNER

@@ -6,8 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.errors import AnalysisException
-
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.spark.source import PwcDataSource
 
@@ -17,19 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["attach", "register"]
 
 _REDACTION = "spark.sql.redaction.options.regex"
-_SECRET_KEYS = r"(?i)(s3|catalog)[.].*(key|credential|passw|passphrase|token|secret)"
+_SPARKS_DEFAULT = "(?i)url"
+_SECRET_KEYS = r"(?i)(s3|catalog)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
+"""Spelt so that Spark does not take the pattern itself for a secret: a Connect server would refuse to tell it."""
 
 
 def register(spark: SparkSession) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
     _use_this_python(spark)
     _hide_secrets(spark)
-    try:
-        spark.dataSource.register(PwcDataSource)
-    except AnalysisException as error:
-        # A second session of the same application has it from the first, and Spark takes it from nobody else.
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+    spark.dataSource.register(PwcDataSource)
 
 
 def attach(spark: SparkSession, view: str, **options: str) -> None:
@@ -42,7 +37,7 @@ def attach(spark: SparkSession, view: str, **options: str) -> None:
 
 def _hide_secrets(spark: SparkSession) -> None:
     """Spark prints options in its plans and hides what it takes for a secret; an access key is not, by itself."""
-    hidden = spark.conf.get(_REDACTION) or ""
+    hidden = spark.conf.get(_REDACTION, _SPARKS_DEFAULT) or ""
     if _SECRET_KEYS not in hidden:
         spark.conf.set(_REDACTION, "|".join(filter(None, (hidden, _SECRET_KEYS))))
 

@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.exclusive import exclusive_put
+from paimon_sink.storage.logs import keep_out_of_logs
 from paimon_sink.storage.output import BufferedOutput, Output, UploadOutput
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
@@ -170,6 +171,7 @@ def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
         package = _PACKAGES.get(protocol, protocol)
         raise StorageError(f"{protocol}:// needs the package {package}: pip install {package}") from error
     if protocol == "s3":
+        keep_out_of_logs(settings)
         fs = cls(**settings.s3fs_arguments())
         # botocore retries below it; s3fs only has to cover bodies that break off.
         fs.retries = _S3FS_ROUNDS

@@ -72,7 +72,7 @@ class SnapshotFiles:
         """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
         self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
 
-    def ledger(self, newest: Snapshot | None, *, commit_user: str) -> Ledger:
+    def ledger(self, newest: Snapshot | None) -> Ledger:
         """Who wrote last, as of ``newest``: one read when it is ours, else a walk over other engines' ones."""
         seen: dict[str, LedgerEntry] = {}
         snapshot = newest
@@ -81,8 +81,8 @@ class SnapshotFiles:
             if ours is not None:
                 known = decode_ledger(ours, source=self.path(snapshot.id))
                 return Ledger({**known.entries, **seen}, known.complete)
-            if snapshot.commit_user == commit_user and snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
-                seen.setdefault(commit_user, _native_entry(snapshot))
+            if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+                seen.setdefault(snapshot.commit_user, _native_entry(snapshot))
             if snapshot.id == 1:
                 return Ledger(seen, complete=True)
             snapshot = self.read(snapshot.id - 1)

@@ -151,7 +151,7 @@ class PaimonTable(Table):
         if not schema_ids:
             raise TableChangedError.dropped(self.label)
         newest = self._snapshots.newest()
-        ledger = self._snapshots.ledger(newest, commit_user=commit_user)
+        ledger = self._snapshots.ledger(newest)
         if not ledger.complete and commit_user not in ledger.entries:
             ledger = replace(ledger, claims=self._claims.of(commit_user))
         return Head(
@@ -319,7 +319,7 @@ class PaimonTable(Table):
         snapshot = built.snapshot
         if self._is_below(built, self._snapshots.read(snapshot.id + 1)):
             return PutOutcome.LANDED
-        ledger = self._snapshots.ledger(newest, commit_user=snapshot.commit_user)
+        ledger = self._snapshots.ledger(newest)
         entry = ledger.entries.get(snapshot.commit_user)
         if entry is not None and entry.commit_id == snapshot.uuid:
             return PutOutcome.LANDED
