@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
 from paimon_sink.commit.fold import written_files
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
-from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, TableChangedError
+from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, RefusedError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
@@ -63,7 +64,12 @@ class Coordinator:
             self.table.check_fits(plan, head)
             if attempt == 1:
                 self._claim(plan, commit_id)
-            prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt)
+            try:
+                prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt)
+            except CommitConflictError:
+                # The table moved on while we built: a lost round, and nothing to discard.
+                self.backoff.wait(self.clock, attempt)
+                continue
             reached(Step.AFTER_BUILD)
             if self._publish(plan, prepared):
                 reached(Step.COMMITTED)
@@ -101,25 +107,20 @@ class Coordinator:
     def _already_ended(self, plan: Plan, ledger: Ledger, *, commit_id: str, attempt: int) -> Outcome | None:
         if plan.changes_nothing:
             # Nothing to lose and nothing to double, so nothing to refuse either.
-            self._claim_if_unknown(plan, ledger, commit_id)
+            self._claim_if_new(plan, ledger, commit_id)
             return Outcome(None, attempt)
         if plan.batch_id is not None:
             entry = ledger.entries.get(plan.commit_user)
-            verdict = decide(
-                # Our own claim says nothing about earlier tries.
-                replace(ledger, claims=[claim for claim in ledger.claims if claim.commit_id != commit_id]),
-                table=self.table.label,
-                commit_user=plan.commit_user,
-                batch_id=plan.batch_id,
-                query_id=plan.query_id,
-                policy=self.policy,
-            )
+            verdict = self._decide(plan, plan.batch_id, ledger, commit_id)
             if verdict is Verdict.ALREADY_IN and entry is not None:
                 if entry.commit_id != commit_id:
                     self._drop_replay(plan, entry)
                 return Outcome(entry.snapshot_id, attempt, already_committed=entry.commit_id != commit_id)
             if verdict is Verdict.SKIP:
                 # Its files stay: they may be the very ones that an older snapshot names.
+                if entry is None:
+                    # Where the ledger is lost, the claim shows that the next batch is new.
+                    self._claim(plan, commit_id)
                 log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
                 return Outcome(None, attempt, already_committed=True)
         return None
@@ -128,11 +129,25 @@ class Coordinator:
         if plan.batch_id is not None:
             self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
 
-    def _claim_if_unknown(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
+    def _decide(self, plan: Plan, batch_id: int, ledger: Ledger, commit_id: str) -> Verdict:
+        return decide(
+            # Our own claim says nothing about earlier tries.
+            replace(ledger, claims=[claim for claim in ledger.claims if claim.commit_id != commit_id]),
+            table=self.table.label,
+            commit_user=plan.commit_user,
+            batch_id=batch_id,
+            query_id=plan.query_id,
+            policy=self.policy,
+        )
+
+    def _claim_if_new(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
         """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
-        if not ledger.complete and plan.commit_user not in ledger.entries:
-            self._claim(plan, commit_id)
-            self._release_previous(plan, ledger)
+        if plan.batch_id is None or ledger.complete or plan.commit_user in ledger.entries:
+            return
+        with suppress(RefusedError):
+            if self._decide(plan, plan.batch_id, ledger, commit_id) is Verdict.COMMIT:
+                self._claim(plan, commit_id)
+                self._release_previous(plan, ledger)
 
     def _release(self, plan: Plan, commit_id: str) -> None:
         if plan.batch_id is not None:
@@ -142,7 +157,7 @@ class Coordinator:
         """The batches before are spoken for by this one's claim."""
         if plan.batch_id is None:
             return
-        older = [claim for claim in ledger.claims if claim.batch_id < plan.batch_id]
+        older = [claim for claim in ledger.claims if claim.query_id == plan.query_id and claim.batch_id < plan.batch_id]
         entry = ledger.entries.get(plan.commit_user)
         if entry is not None and entry.commit_id is not None:
             older.append(Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id))
@@ -191,10 +206,15 @@ class Coordinator:
             if outcome is PutOutcome.LOST:
                 return False
             self.backoff.wait(self.clock, attempt)
+        cure = (
+            "Restart the query: the replay of the batch looks in the table and settles it."
+            if plan.batch_id is not None
+            else f"Look for a snapshot whose pwc.commit-id is {prepared.commit_id} before you run the job again. With "
+            "commitUser and commitIdentifier a rerun settles it by itself."
+        )
         raise CommitUnknownError(
             f"The outcome of {_batch(plan)} on {self.table.label} is not known: the store did not answer clearly "
-            f"({reason!r}). It may be committed, so its files are kept. Restart the query: the "
-            "replay of the batch looks in the table and settles it."
+            f"({reason!r}). It may be committed, so its files are kept. {cure}"
         ) from reason
 
     def _settle_after(self, error: Exception, prepared: Prepared) -> PutOutcome:

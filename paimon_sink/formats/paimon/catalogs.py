@@ -128,8 +128,8 @@ class RestTables:
             native,
             label=self._options.label,
             store=store,
-            schemas=_RestSchemas(store, store.root, self._catalog, self._identifier),
-            snapshots=_RestSnapshots(store, store.root, self._catalog, self._identifier, identity),
+            schemas=_RestSchemas(store, store.root, self._catalog, self._identifier, self._options.label),
+            snapshots=_RestSnapshots(store, store.root, self._catalog, self._identifier, identity, self._options.label),
             identity=identity,
             compression=self._options.compression,
         )
@@ -156,15 +156,18 @@ class _RestSchemas(SchemaFiles):
 
     catalog: Catalog
     identifier: Identifier
+    label: str
 
     def ids(self) -> list[int]:
         try:
-            return [self.catalog.get_table(self.identifier).table_schema.id]
+            with _asking(self.label):
+                return [self.catalog.get_table(self.identifier).table_schema.id]
         except (TableNotExistException, DatabaseNotExistException):
             return []
 
     def identity(self, schema_ids: Sequence[int]) -> str:
-        return str(self.catalog.get_table(self.identifier).catalog_environment.uuid)
+        with _asking(self.label):
+            return str(self.catalog.get_table(self.identifier).catalog_environment.uuid)
 
 
 @dataclass(frozen=True)
@@ -174,9 +177,13 @@ class _RestSnapshots(SnapshotFiles):
     catalog: Catalog
     identifier: Identifier
     table_uuid: str
+    label: str
+
+    compares_base = True
 
     def newest(self) -> Snapshot | None:
-        loaded = self.catalog.load_snapshot(self.identifier)
+        with _asking(self.label):
+            loaded = self.catalog.load_snapshot(self.identifier)
         return None if loaded is None else loaded.snapshot
 
     def publish(self, snapshot: Snapshot, *, base: Snapshot | None, entries: Sequence[ManifestEntry]) -> bool:

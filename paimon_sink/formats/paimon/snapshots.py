@@ -13,16 +13,16 @@ from typing import Any
 
 from pypaimon.common.json_util import JSON
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
-from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.formats.base import Ledger, LedgerEntry
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
-__all__ = ["LEDGER", "SnapshotFiles", "decode_ledger", "encode_ledger"]
+__all__ = ["COMMIT_ID", "LEDGER", "QUERY_ID", "SnapshotFiles", "decode_ledger", "encode_ledger"]
 
-LEDGER = "pwc.ledger"
+COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
 _LEDGER_VERSION = 1
 
 
@@ -32,6 +32,9 @@ class SnapshotFiles:
 
     store: Store
     location: str
+
+    compares_base = False
+    """Whether publishing compares with the base itself, so that nobody has to look afterwards."""
 
     def path(self, snapshot_id: int) -> str:
         return self.store.join(self.location, "snapshot", f"snapshot-{snapshot_id}")
@@ -72,21 +75,10 @@ class SnapshotFiles:
         """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
         self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
 
-    def ledger(self, newest: Snapshot | None) -> Ledger:
-        """Who wrote last, as of ``newest``: one read when it is ours, else a walk over other engines' ones."""
-        seen: dict[str, LedgerEntry] = {}
-        snapshot = newest
-        while snapshot is not None:
-            ours = (snapshot.properties or {}).get(LEDGER)
-            if ours is not None:
-                known = decode_ledger(ours, source=self.path(snapshot.id))
-                return Ledger({**known.entries, **seen}, known.complete)
-            if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
-                seen.setdefault(snapshot.commit_user, _native_entry(snapshot))
-            if snapshot.id == 1:
-                return Ledger(seen, complete=True)
-            snapshot = self.read(snapshot.id - 1)
-        return Ledger(seen, complete=newest is None)
+    def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
+        """The ledger a snapshot of ours carries; other engines' ones have none."""
+        text = (snapshot.properties or {}).get(LEDGER)
+        return None if text is None else decode_ledger(text, source=self.path(snapshot.id))
 
     @property
     def _hint_path(self) -> str:
@@ -132,7 +124,3 @@ def decode_ledger(text: str, *, source: str) -> Ledger:
 def _entry(fields: Any) -> LedgerEntry:
     batch_id, query_id, commit_id, snapshot_id, at_ms = fields
     return LedgerEntry(int(batch_id), query_id, commit_id, int(snapshot_id), int(at_ms))
-
-
-def _native_entry(snapshot: Snapshot) -> LedgerEntry:
-    return LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)

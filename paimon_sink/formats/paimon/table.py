@@ -19,7 +19,14 @@ from pypaimon.read.split_serializer import deserialize_split_v1, serialize_split
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
-from paimon_sink.core.errors import CorruptTableError, PwcError, SchemaMismatchError, StorageError, TableChangedError
+from paimon_sink.core.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    PwcError,
+    SchemaMismatchError,
+    StorageError,
+    TableChangedError,
+)
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import (
     Claim,
@@ -36,10 +43,11 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
-from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, encode_ledger
+from paimon_sink.formats.paimon.snapshots import COMMIT_ID, LEDGER, SnapshotFiles, encode_ledger
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.storage.store import Store
@@ -58,16 +66,6 @@ class _Seen:
 
     snapshot: Snapshot | None
     schema_id: int
-
-
-@dataclass(frozen=True)
-class _Built:
-    """What a build wrote beside the snapshot itself."""
-
-    snapshot: Snapshot
-    base: Snapshot | None
-    entries: tuple[ManifestEntry, ...]
-    names: tuple[str, ...]
 
 
 class _Manifests(ManifestFileManager):
@@ -113,6 +111,7 @@ class PaimonTable(Table):
         self._claims = ClaimFiles(store, schemas.location, identity)
         self._manifests = _Manifests(native)
         self._lists = ManifestListManager(native)
+        self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists)
 
     # ------------------------------------------------------------ tasks
 
@@ -151,7 +150,7 @@ class PaimonTable(Table):
         if not schema_ids:
             raise TableChangedError.dropped(self.label)
         newest = self._snapshots.newest()
-        ledger = self._snapshots.ledger(newest)
+        ledger = self._chain.ledger(newest)
         if not ledger.complete and commit_user not in ledger.entries:
             ledger = replace(ledger, claims=self._claims.of(commit_user))
         return Head(
@@ -168,7 +167,7 @@ class PaimonTable(Table):
             problem = keeps_all_columns(self._schemas.read(schema_id), self._schemas.read(latest))
             if problem is not None:
                 raise TableChangedError(
-                    f"Cannot commit batch {plan.batch_id} to {self.label}: while it was being written, {problem}. "
+                    f"Cannot commit to {self.label}: while the batch was being written, {problem}. "
                     "Nothing was committed. Restart the query to write the batch with the new schema."
                 )
 
@@ -189,10 +188,12 @@ class PaimonTable(Table):
             names.extend(manifest.file_name for manifest in manifests)
             base_size = self._lists.write(base_list, existing)
             delta_size = self._lists.write(delta_list, manifests)
-        except Exception:
+        except Exception as error:
             # May go: the snapshot that would name them was not put.
             self._delete_manifests(names)
-            raise
+            raise StorageError(
+                f"Cannot write the manifests of {self.label}: {error}. Nothing was committed."
+            ) from error
         delta_rows = sum(entry.file.row_count * (1 if entry.kind == ADD else -1) for entry in entries)
         before = seen.snapshot
         snapshot = Snapshot(
@@ -216,33 +217,32 @@ class PaimonTable(Table):
             uuid=commit_id,
             writer_version=full_version(),
         )
-        return Prepared(snapshot.id, commit_id, _Built(snapshot, before, tuple(entries), tuple(names)))
+        return Prepared(snapshot.id, commit_id, Built(snapshot, before, tuple(entries), tuple(names)))
 
     def put(self, prepared: Prepared) -> PutOutcome:
-        built: _Built = prepared.native
+        built: Built = prepared.native
+        compares = self._snapshots.compares_base
+        if not compares and not self._chain.stands(built.base):
+            return PutOutcome.LOST
         if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
             return PutOutcome.LOST
-        return self._landed(built)
+        return self._hinted(built, PutOutcome.LANDED if compares else self._chain.confirm(built))
 
     def settle(self, prepared: Prepared) -> PutOutcome:
+        built: Built = prepared.native
         found = self._snapshots.read(prepared.snapshot_id)
         if found is None:
-            newest = self._snapshots.newest()
-            if self._is_gone():
-                return PutOutcome.LOST
-            if newest is None or newest.id < prepared.snapshot_id:
-                return PutOutcome.ABSENT
-            return self._by_ledger(prepared.native, newest)
-        if (found.properties or {}).get("pwc.commit-id") != prepared.commit_id:
+            return self._chain.without_a_trace(built)
+        if (found.properties or {}).get(COMMIT_ID) != prepared.commit_id:
             return PutOutcome.LOST
-        return self._landed(prepared.native)
+        return self._hinted(built, self._chain.confirm(built))
 
     def discard(self, prepared: Prepared) -> None:
         self._delete_manifests(prepared.native.names)
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         snapshot = self._snapshots.read(entry.snapshot_id)
-        if snapshot is None or (snapshot.properties or {}).get("pwc.commit-id") != entry.commit_id:
+        if snapshot is None or (snapshot.properties or {}).get(COMMIT_ID) != entry.commit_id:
             return None
         try:
             added = [
@@ -293,51 +293,6 @@ class PaimonTable(Table):
         values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
         return all(value is not None for value in values)
 
-    def _landed(self, built: _Built) -> PutOutcome:
-        """Whether a snapshot that is there is one that readers reach.
-
-        After a long sleep, the place it was put into may be a gap: the snapshot of that id was another writer's and has
-        expired, or the whole table was dropped. While the snapshot below it is there, neither has happened.
-        """
-        snapshot, base = built.snapshot, built.base
-        outcome = PutOutcome.LANDED
-        if base is None or self._snapshots.read(base.id) != base:
-            newest = self._snapshots.newest()
-            if self._is_gone():
-                outcome = PutOutcome.LOST
-            elif newest is not None and newest.id > snapshot.id:
-                outcome = self._by_ledger(built, newest)
-        if outcome is PutOutcome.LANDED:
-            self._hint(snapshot.id)
-        else:
-            # May go: nobody builds on it, and none but us put it there.
-            self.store.delete(self._snapshots.path(snapshot.id))
-        return outcome
-
-    def _by_ledger(self, built: _Built, newest: Snapshot) -> PutOutcome:
-        """Whether the snapshots above were built on this one, as far as their manifests and their ledger tell."""
-        snapshot = built.snapshot
-        if self._is_below(built, self._snapshots.read(snapshot.id + 1)):
-            return PutOutcome.LANDED
-        ledger = self._snapshots.ledger(newest)
-        entry = ledger.entries.get(snapshot.commit_user)
-        if entry is not None and entry.commit_id == snapshot.uuid:
-            return PutOutcome.LANDED
-        in_ledger = snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER
-        if in_ledger and (ledger.complete if entry is None else entry.batch_id <= snapshot.commit_identifier):
-            return PutOutcome.LOST
-        raise StorageError(f"Whether snapshot {snapshot.id} of {self.label} landed cannot be told: others expired it.")
-
-    def _is_below(self, built: _Built, following: Snapshot | None) -> bool:
-        """The next snapshot starts from the manifests of this one, unless another engine merged them."""
-        if following is None:
-            return False
-        return any(manifest.file_name in built.names for manifest in self._lists.read_base(following))
-
-    def _is_gone(self) -> bool:
-        schema_ids = self._schemas.ids()
-        return not schema_ids or self._schemas.identity(schema_ids) != self.identity
-
     def _predicate(self, wanted: Filter) -> Any:
         builder = PredicateBuilder(self.native.partition_keys_fields)
         column, value = wanted.column, wanted.value
@@ -365,6 +320,8 @@ class PaimonTable(Table):
     def _manifests_of(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
         try:
             return list(self._lists.read_all(snapshot))
+        except FileNotFoundError as error:
+            raise self._missing(snapshot, error) from error
         except (OSError, PwcError):
             raise
         except Exception as error:
@@ -374,6 +331,16 @@ class PaimonTable(Table):
                 f"snapshot {snapshot.id} of {self.label} ({error!r}). Nothing was committed. Restore them, or roll "
                 "the table back."
             ) from error
+
+    def _missing(self, snapshot: Snapshot | None, error: FileNotFoundError) -> PwcError:
+        if snapshot != self._snapshots.newest():
+            return CommitConflictError(
+                f"The newest snapshot of {self.label} expired while the next one was being built."
+            )
+        return CorruptTableError(
+            f"A manifest list of the newest snapshot of {self.label} is missing ({error}). Nothing was committed. "
+            "Restore it, or roll the table back."
+        )
 
     def _replaced(
         self, plan: Plan, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
@@ -393,8 +360,10 @@ class PaimonTable(Table):
             except (OSError, PwcError) as error:
                 log.warning("Left the manifest %s of %s behind: %s", name, self.label, error)
 
-    def _hint(self, snapshot_id: int) -> None:
-        try:
-            self._snapshots.write_hint(snapshot_id)
-        except (OSError, PwcError) as error:
-            log.warning("Could not write the LATEST hint of %s: %s", self.label, error)
+    def _hinted(self, built: Built, outcome: PutOutcome) -> PutOutcome:
+        if outcome is PutOutcome.LANDED:
+            try:
+                self._snapshots.write_hint(built.snapshot.id)
+            except (OSError, PwcError) as error:
+                log.warning("Could not write the LATEST hint of %s: %s", self.label, error)
+        return outcome

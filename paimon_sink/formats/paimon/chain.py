@@ -1,0 +1,138 @@
+"""Whether snapshots stand on each other. A file of the right number is not enough.
+
+Between a look and a put a process may sleep. Meanwhile others can commit and expire the very id it is about to put,
+roll the table back, or drop it and create it anew. The put then lands where nothing leads to it, or on top of something
+it was not built on. A snapshot counts only if its base is still the one it was built on, or if the next one was built
+on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pypaimon.manifest.manifest_list_manager import ManifestListManager
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
+from paimon_sink.formats.paimon.schemas import SchemaFiles
+from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles
+
+__all__ = ["Built", "SnapshotChain"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A snapshot with all that was written for it."""
+
+    snapshot: Snapshot
+    base: Snapshot | None
+    entries: tuple[ManifestEntry, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SnapshotChain:
+    """The snapshots of one table, by what they are built on."""
+
+    label: str
+    identity: str
+    schemas: SchemaFiles
+    snapshots: SnapshotFiles
+    lists: ManifestListManager
+
+    def ledger(self, newest: Snapshot | None) -> Ledger:
+        """Who wrote last, as of ``newest``: one read when it is ours, else a walk over other engines' ones.
+
+        The walk goes down only to snapshots that the one above was built on.
+        """
+        seen: dict[str, LedgerEntry] = {}
+        snapshot = newest
+        while snapshot is not None:
+            known = self.snapshots.ledger_in(snapshot)
+            if known is not None:
+                return Ledger({**known.entries, **seen}, known.complete)
+            if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+                entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
+                seen.setdefault(snapshot.commit_user, entry)
+            if snapshot.id == 1:
+                return Ledger(seen, complete=True)
+            below = self.snapshots.read(snapshot.id - 1)
+            snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
+        return Ledger(seen, complete=newest is None)
+
+    def stands(self, base: Snapshot | None) -> bool:
+        """Whether the base is still what a snapshot may be put on. Expiry goes from the bottom: above it, all is "
+        "there."""
+        if base is None:
+            return not self._is_gone()
+        return bool(self.snapshots.read(base.id) == base)
+
+    def confirm(self, built: Built) -> PutOutcome:
+        """What it means that our snapshot is there. Raises when nobody can tell; then nothing may be deleted."""
+        snapshot, base = built.snapshot, built.base
+        if base is not None and self.stands(base):
+            return PutOutcome.LANDED
+        following = self.snapshots.read(snapshot.id + 1)
+        if following is not None and self._starts_from(following, built):
+            return PutOutcome.LANDED
+        newest = self.snapshots.newest()
+        if following is not None or newest is None or newest.id > snapshot.id:
+            raise StorageError(
+                f"Whether snapshot {snapshot.id} of {self.label} is in cannot be told: its base is gone."
+            )
+        if self._is_gone() or (base is not None and self._was_rolled_back(base)):
+            return self._undo(built)
+        return PutOutcome.LANDED
+
+    def without_a_trace(self, built: Built) -> PutOutcome:
+        """What it means that there is no snapshot of our id."""
+        newest = self.snapshots.newest()
+        if newest is None or newest.id < built.snapshot.id:
+            return PutOutcome.ABSENT if self.stands(built.base) else PutOutcome.LOST
+        following = self.snapshots.read(built.snapshot.id + 1)
+        if following is not None and self._starts_from(following, built):
+            return PutOutcome.LANDED
+        return self._by_ledger(built.snapshot, self.ledger(newest))
+
+    def _by_ledger(self, ours: Snapshot, ledger: Ledger) -> PutOutcome:
+        """Whether the newest snapshot goes back to ours: its ledger then names our publication, or a later one."""
+        properties = ours.properties or {}
+        entry = ledger.entries.get(ours.commit_user)
+        if entry is not None and entry.commit_id == properties.get(COMMIT_ID):
+            return PutOutcome.LANDED
+        is_older = entry is not None and entry.query_id == properties.get(QUERY_ID) and entry.commit_id is not None
+        never_in = ledger.complete if entry is None else is_older and entry.batch_id <= ours.commit_identifier
+        if never_in and ours.commit_identifier != BATCH_COMMIT_IDENTIFIER:
+            return PutOutcome.LOST
+        raise StorageError(f"Snapshot {ours.id} of {self.label} expired before it could be read back.")
+
+    def _is_gone(self) -> bool:
+        schema_ids = self.schemas.ids()
+        return not schema_ids or self.schemas.identity(schema_ids) != self.identity
+
+    def _was_rolled_back(self, base: Snapshot) -> bool:
+        """Another snapshot stands in its place, or lower ones are left: expiry would have taken those first."""
+        return self.snapshots.read(base.id) is not None or any(found < base.id for found in self.snapshots.ids())
+
+    def _undo(self, built: Built) -> PutOutcome:
+        """Take back a snapshot that was put on nothing, if it is still ours and nobody built on it."""
+        snapshot = self.snapshots.read(built.snapshot.id)
+        if snapshot is not None and snapshot.uuid == built.snapshot.uuid:
+            if self.snapshots.read(built.snapshot.id + 1) is not None:
+                raise StorageError(f"Snapshot {snapshot.id} of {self.label} was put on a base that is gone, and used.")
+            # May go: its base is gone, it is ours, and no snapshot follows it.
+            self.snapshots.store.delete(self.snapshots.path(snapshot.id))
+        return PutOutcome.LOST
+
+    def _starts_from(self, following: Snapshot, built: Built) -> bool:
+        return any(manifest.file_name in built.names for manifest in self.lists.read_base(following))
+
+    def _is_built_on(self, above: Snapshot, below: Snapshot) -> bool:
+        """An engine that merges manifests leaves no trace of the link; then history ends there, and claims go on."""
+        try:
+            base = {manifest.file_name for manifest in self.lists.read_base(above)}
+            return {manifest.file_name for manifest in self.lists.read_all(below)} <= base
+        except FileNotFoundError:
+            return False
