@@ -1,0 +1,245 @@
+"""A coordinator that sleeps around its put, while others commit, expire, roll back, take over or recreate the table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paimon_sink.errors import (
+    CommitUnknownError,
+    CommitUserConflictError,
+    LedgerLostError,
+    TableChangedError,
+)
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles
+from paimon_sink.spark.writers import PwcCommitMessage
+from tests.support import foreign
+from tests.support.lake import Lake, rows
+
+Event = Callable[[], object]
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+def sleep_around_the_put(patch: pytest.MonkeyPatch, *, before: Event | None = None, after: Event | None = None) -> None:
+    """Let others in right before or right after the next put of a snapshot, and only that one."""
+    publish = SnapshotFiles.publish
+
+    def slow(self: SnapshotFiles, snapshot: Any, **arguments: Any) -> bool:
+        patch.setattr(SnapshotFiles, "publish", publish)
+        if before is not None:
+            before()
+        landed = publish(self, snapshot, **arguments)
+        if after is not None:
+            after()
+        return landed
+
+    patch.setattr(SnapshotFiles, "publish", slow)
+
+
+def directory(lake: Lake) -> Path:
+    return Path(lake.open().location)
+
+
+def expire(lake: Lake, ids: Sequence[int]) -> None:
+    for snapshot_id in ids:
+        (directory(lake) / "snapshot" / f"snapshot-{snapshot_id}").unlink()
+
+
+def of_query(message: PwcCommitMessage, query: str) -> PwcCommitMessage:
+    return PwcCommitMessage(json.dumps({**json.loads(message.payload), "query": query}).encode())
+
+
+@pytest.fixture
+def other(local_lake: Lake) -> Lake:
+    return local_lake.with_options(commitUser="other")
+
+
+def test_a_sleeper_takes_no_snapshot_of_a_recreated_table_away(
+    local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_lake.append(0, rows(1))
+    message = local_lake.write(rows(2))
+
+    def recreate() -> None:
+        shutil.rmtree(directory(local_lake))
+        other.append(0, rows(77))
+        other.append(1, rows(78))
+
+    sleep_around_the_put(monkeypatch, after=recreate)
+    with pytest.raises(TableChangedError):
+        local_lake.commit(1, message)
+
+    assert local_lake.ids() == [77, 78]
+
+
+def test_a_sleeper_takes_no_snapshot_away_that_filled_its_place_after_a_rollback(
+    local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_lake.append(0, rows(1))
+    other.append(0, rows(70))
+    message = local_lake.write(rows(2))
+
+    def roll_back_and_go_on() -> None:
+        foreign.table(local_lake).rollback_to(1)
+        for batch_id, row in ((1, 77), (2, 78), (3, 79)):
+            other.append(batch_id, rows(row))
+
+    sleep_around_the_put(monkeypatch, after=roll_back_and_go_on)
+    local_lake.commit(1, message)
+
+    assert local_lake.ids() == [1, 2, 77, 78, 79]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_rollback_around_the_put_is_not_undone(
+    local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    local_lake.append(0, rows(1))
+    other.append(0, rows(70))
+    message = local_lake.write(rows(2))
+
+    def roll_back() -> None:
+        foreign.table(local_lake).rollback_to(1)
+        other.append(1, rows(77))
+
+    sleep_around_the_put(monkeypatch, **{moment: roll_back})
+    local_lake.commit(1, message)
+
+    assert local_lake.ids() == [1, 2, 77]
+
+
+def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_lake.append(0, rows(1))
+    message = local_lake.write(rows(2))
+
+    def others_commit_and_expire() -> None:
+        for row in (70, 71, 72):
+            foreign.append(local_lake, rows(row))
+        expire(local_lake, [1, 2])
+
+    sleep_around_the_put(monkeypatch, before=others_commit_and_expire)
+    with pytest.raises(CommitUnknownError):
+        local_lake.commit(1, message)
+
+    assert local_lake.ids() == [1, 70, 71, 72]
+    # The stray snapshot is not mistaken for the batch: its replay is refused by name, a new batch is let in.
+    with pytest.raises(LedgerLostError):
+        local_lake.append(1, rows(2))
+    local_lake.append(2, rows(3))
+    assert local_lake.ids() == [1, 3, 70, 71, 72]
+
+
+def test_a_replay_does_not_believe_a_stray_snapshot_that_a_killed_try_left_in_a_gap(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_lake.append(0, rows(1))
+    message = local_lake.write(rows(2))
+
+    def others_commit_and_expire() -> None:
+        for row in (70, 71, 72):
+            foreign.append(local_lake, rows(row))
+        expire(local_lake, [1, 2])
+
+    def killed() -> None:
+        raise KilledError
+
+    sleep_around_the_put(monkeypatch, before=others_commit_and_expire, after=killed)
+    with pytest.raises(KilledError):
+        local_lake.commit(1, message)
+
+    replay = local_lake.write(rows(2))
+    with pytest.raises(LedgerLostError):
+        local_lake.commit(1, replay)
+    assert set(local_lake.files_of([replay])) <= set(local_lake.data_files())
+
+
+def test_a_sleeper_whose_name_was_taken_over_deletes_nothing_that_is_live(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_lake.commit(99, of_query(local_lake.write(rows(1)), "A"))
+    message = of_query(local_lake.write(rows(2)), "A")
+    successor = local_lake.with_options(takeover="true")
+
+    def take_over_and_expire() -> None:
+        successor.commit(0, of_query(successor.write(rows(3)), "B"))
+        successor.commit(1, of_query(successor.write(rows(4)), "B"))
+        expire(local_lake, [1, 2, 3])
+
+    sleep_around_the_put(monkeypatch, after=take_over_and_expire)
+    with pytest.raises(CommitUnknownError):
+        local_lake.commit(100, message)
+
+    assert local_lake.ids() == [1, 2, 3, 4]
+
+
+def lose_the_ledger(lake: Lake) -> None:
+    newest = len(lake.snapshots())
+    foreign.append(lake, rows(70))
+    foreign.append(lake, rows(71))
+    expire(lake, range(1, newest + 1))
+
+
+def test_skipping_one_batch_of_a_lost_ledger_does_not_skip_the_next_ones(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    lose_the_ledger(local_lake)
+    late = local_lake.with_options(commitUser="late", onLedgerLost="skip")
+
+    for batch_id in (5, 6, 7):
+        late.append(batch_id, rows(100 + batch_id))
+
+    assert local_lake.ids() == [1, 70, 71, 106, 107]
+
+
+def test_an_empty_batch_does_not_take_a_name_over(local_lake: Lake) -> None:
+    local_lake.commit(5, of_query(local_lake.write(rows(1)), "A"))
+    lose_the_ledger(local_lake)
+
+    local_lake.commit(8, of_query(local_lake.write(), "B"))
+
+    with pytest.raises(CommitUserConflictError):
+        local_lake.commit(9, of_query(local_lake.write(rows(2)), "B"))
+
+
+def test_an_empty_batch_does_not_vouch_for_the_next_one(local_lake: Lake) -> None:
+    for batch_id in (3, 4, 5):
+        local_lake.append(batch_id, rows(batch_id))
+    lose_the_ledger(local_lake)
+    shutil.rmtree(directory(local_lake) / "pwc")
+
+    local_lake.commit(3, local_lake.write())
+
+    with pytest.raises(LedgerLostError):
+        local_lake.append(4, rows(4))
+
+
+def test_a_new_stream_whose_first_batch_is_empty_goes_on_although_history_expired(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    lose_the_ledger(local_lake)
+    new = local_lake.with_options(commitUser="new")
+
+    new.commit(0, new.write())
+    new.append(1, rows(2))
+
+    assert local_lake.ids() == [1, 2, 70, 71]
+
+
+def test_two_first_writes_without_a_name_are_both_acknowledged(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = local_lake.batch_writer()
+    message, second = writer.write(iter([rows(1)])), writer.write(iter([rows(2)]))
+
+    sleep_around_the_put(monkeypatch, after=lambda: local_lake.batch_writer().commit([second]))
+    writer.commit([message])
+
+    assert local_lake.ids() == [1, 2]

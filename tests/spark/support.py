@@ -1,0 +1,101 @@
+"""What the Spark tests share: options of a lake, a source of files, a run of a stream, a lost commit log entry."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.support.lake import Lake
+
+__all__ = ["Checkpoint", "Source", "first_lines", "lake_options", "load", "save", "warehouse_files"]
+
+SCHEMA = "id long, day string"
+
+
+def lake_options(lake: Lake, **extra: str) -> dict[str, str]:
+    """What a user types to reach the table: no commit user unless the test gives one."""
+    return {**lake.options, "table": lake.table, **lake.extra, **extra}
+
+
+def save(rows: DataFrame, lake: Lake, *, mode: str = "append", **extra: str) -> None:
+    """A batch write, as a user types it."""
+    rows.write.format("pwc").mode(mode).options(**lake_options(lake, **extra)).save()
+
+
+def load(spark: SparkSession, lake: Lake) -> DataFrame:
+    return spark.read.format("pwc").options(**lake_options(lake)).load()
+
+
+def first_lines(error: BaseException) -> str:
+    """What a user sees of an error without scrolling."""
+    return "\n".join(str(error).splitlines()[:25])
+
+
+def warehouse_files(lake: Lake) -> list[str]:
+    """Every file below a warehouse on the local disk, table or not."""
+    root = Path(lake.options["warehouse"])
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+@dataclass
+class Source:
+    """A directory of JSON files, one of them a micro-batch."""
+
+    directory: Path
+    files: int = 0
+
+    def add(self, ids: Iterable[int], *, day: str | None = None) -> None:
+        """One more file. Without a day, rows alternate between two."""
+        days = ("monday", "tuesday")
+        rows = [{"id": number, "day": day or days[number % 2]} for number in ids]
+        self.directory.mkdir(parents=True, exist_ok=True)
+        file = self.directory / f"{self.files:04d}.json"
+        part = self.directory / f".{file.name}.part"
+        part.write_text("\n".join(json.dumps(row) for row in rows))
+        # Spark takes the oldest file first; files of one test are written faster than a clock ticks.
+        os.utime(part, (1_700_000_000 + self.files, 1_700_000_000 + self.files))
+        part.rename(file)
+        self.files += 1
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(self.directory))
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A query's checkpoint, and the runs of the query on it."""
+
+    directory: Path
+
+    def start(self, rows: DataFrame, options: dict[str, str], *, mode: str = "append") -> StreamingQuery:
+        """Start the query on all that is there now."""
+        return (
+            rows.writeStream.format("pwc")
+            .options(**options)
+            .option("checkpointLocation", str(self.directory))
+            .outputMode(mode)
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    def run(self, rows: DataFrame, options: dict[str, str], *, mode: str = "append") -> list[dict[str, Any]]:
+        """Run to the end; the progress of every batch that had rows or not, oldest first."""
+        query = self.start(rows, options, mode=mode)
+        query.awaitTermination()
+        return [json.loads(progress.json) for progress in query.recentProgress]
+
+    def batches(self) -> list[int]:
+        """The batches that Spark's commit log knows."""
+        return sorted(int(path.name) for path in (self.directory / "commits").iterdir() if path.name.isdigit())
+
+    def forget(self, batch_id: int) -> None:
+        """Lose the commit log entry of a batch, as a driver that dies between our commit and Spark's does."""
+        (self.directory / "commits" / str(batch_id)).unlink()
+        (self.directory / "commits" / f".{batch_id}.crc").unlink(missing_ok=True)

@@ -1,0 +1,226 @@
+"""Batch writes: modes, reruns, places, and what a user reads when one is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.faulty import FailsForGood, FailsOnce, rendezvous_of
+from tests.spark.support import first_lines, lake_options, load, save, warehouse_files
+from tests.support.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+
+def orders(spark: SparkSession, start: int, end: int, day: str = "monday") -> DataFrame:
+    return spark.range(start, end, 1, numPartitions=2).selectExpr("id", f"'{day}' as day")
+
+
+def days(lake: Lake) -> list[tuple[int, str]]:
+    return sorted((row["id"], row["day"]) for row in lake.read())
+
+
+@pytest.mark.smoke
+def test_appended_rows_come_back(spark: SparkSession, lake: Lake) -> None:
+    save(orders(spark, 0, 5), lake, partitionBy="day")
+    save(orders(spark, 5, 10, "tuesday"), lake)
+
+    rows = load(spark, lake).collect()
+
+    assert sorted((row.id, row.day) for row in rows) == [
+        *((number, "monday") for number in range(5)),
+        *((number, "tuesday") for number in range(5, 10)),
+    ]
+    assert [snapshot["commitKind"] for snapshot in lake.snapshots()] == ["APPEND", "APPEND"]
+
+
+@pytest.mark.parametrize("partitioned", [False, True], ids=["unpartitioned", "partitioned"])
+def test_an_overwrite_replaces_the_whole_table(spark: SparkSession, lake: Lake, partitioned: bool) -> None:
+    save(orders(spark, 0, 3), lake, **({"partitionBy": "day"} if partitioned else {}))
+    save(orders(spark, 3, 6, "tuesday"), lake)
+
+    save(orders(spark, 6, 8, "tuesday"), lake, mode="overwrite")
+
+    assert days(lake) == [(6, "tuesday"), (7, "tuesday")]
+    assert len(lake.snapshots()) == 3
+
+
+def test_an_overwrite_without_rows_empties_the_table(spark: SparkSession, local_lake: Lake) -> None:
+    save(orders(spark, 0, 3), local_lake)
+
+    save(orders(spark, 0, 3).where("id < 0"), local_lake, mode="overwrite")
+
+    assert local_lake.read() == []
+    assert len(local_lake.snapshots()) == 2
+
+
+def test_a_dynamic_overwrite_replaces_only_the_partitions_written(spark: SparkSession, lake: Lake) -> None:
+    save(orders(spark, 0, 3), lake, partitionBy="day")
+    save(orders(spark, 3, 6, "tuesday"), lake)
+
+    save(orders(spark, 6, 8, "tuesday"), lake, mode="overwrite", partitionOverwriteMode="dynamic")
+
+    assert days(lake) == [(0, "monday"), (1, "monday"), (2, "monday"), (6, "tuesday"), (7, "tuesday")]
+
+
+def test_a_dynamic_overwrite_without_rows_deletes_nothing(spark: SparkSession, local_lake: Lake) -> None:
+    save(orders(spark, 0, 3), local_lake, partitionBy="day")
+
+    save(orders(spark, 0, 3).where("id < 0"), local_lake, mode="overwrite", partitionOverwriteMode="dynamic")
+
+    assert local_lake.ids() == [0, 1, 2]
+    assert len(local_lake.snapshots()) == 1
+
+
+def test_a_table_can_be_overwritten_with_what_was_read_from_it(spark: SparkSession, local_lake: Lake) -> None:
+    save(orders(spark, 0, 10), local_lake)
+
+    save(load(spark, local_lake).where("id % 2 = 0"), local_lake, mode="overwrite")
+
+    assert local_lake.ids() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.smoke
+def test_a_rerun_of_a_named_batch_job_changes_nothing(spark: SparkSession, lake: Lake) -> None:
+    named = {"commitUser": "nightly", "commitIdentifier": "20260131"}
+    save(orders(spark, 0, 5), lake, **named)
+    files, snapshots = lake.files(), lake.snapshots()
+
+    save(orders(spark, 0, 5), lake, **named)
+
+    assert lake.ids() == list(range(5))
+    assert lake.snapshots() == snapshots
+    assert lake.files() == files
+
+
+def test_the_next_run_of_a_named_batch_job_is_written_and_an_older_one_refused(
+    spark: SparkSession, local_lake: Lake
+) -> None:
+    save(orders(spark, 0, 2), local_lake, commitUser="nightly", commitIdentifier="1")
+
+    save(orders(spark, 2, 4), local_lake, commitUser="nightly", commitIdentifier="3")
+    with pytest.raises(Exception, match=r"StaleBatchError: Cannot commit batch 2 to sales\.orders"):
+        save(orders(spark, 4, 6), local_lake, commitUser="nightly", commitIdentifier="2")
+
+    assert local_lake.ids() == [0, 1, 2, 3]
+    assert local_lake.batch_ids() == [1, 3]
+
+
+def test_a_rerun_without_an_identifier_is_written_again(spark: SparkSession, local_lake: Lake) -> None:
+    for _ in range(2):
+        save(orders(spark, 0, 2), local_lake, commitUser="nightly")
+
+    assert local_lake.ids() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
+def test_spark_itself_refuses_the_other_save_modes(spark: SparkSession, local_lake: Lake, mode: str) -> None:
+    with pytest.raises(AnalysisException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
+        save(orders(spark, 0, 2), local_lake, mode=mode)
+
+    assert warehouse_files(local_lake) == []
+
+
+def test_spark_itself_refuses_partition_by_of_a_batch_writer(spark: SparkSession, local_lake: Lake) -> None:
+    writer = orders(spark, 0, 2).write.format("pwc").mode("append").options(**lake_options(local_lake))
+
+    with pytest.raises(Exception, match="partitioning"):
+        writer.partitionBy("day").save()
+
+    assert warehouse_files(local_lake) == []
+
+
+def test_a_table_can_live_at_a_path(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "orders")
+
+    orders(spark, 0, 3).write.format("pwc").mode("append").save(path)
+    orders(spark, 3, 5).write.format("pwc").mode("append").option("path", path).save()
+
+    assert sorted(row.id for row in spark.read.format("pwc").load(path).collect()) == [0, 1, 2, 3, 4]
+    assert (tmp_path / "orders" / "snapshot" / "snapshot-2").exists()
+
+
+def test_rows_without_tasks_still_create_the_table(spark: SparkSession, local_lake: Lake) -> None:
+    empty = spark.createDataFrame([], "id long, day string")
+
+    save(empty, local_lake)
+
+    assert load(spark, local_lake).collect() == []
+    assert local_lake.open().schema.names == ["id", "day"]
+
+
+# ---------------------------------------------------------------- refused
+
+
+def test_reading_a_table_that_is_not_there_says_so(spark: SparkSession, local_lake: Lake) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        load(spark, local_lake)
+
+    assert (
+        "TableNotFoundError: There is no table sales.orders. Check warehouse and table (or path), or write to it first"
+        in first_lines(refused.value)
+    )
+
+
+def test_create_table_false_refuses_to_create(spark: SparkSession, local_lake: Lake) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        save(orders(spark, 0, 2), local_lake, createTable="false")
+
+    assert (
+        "TableNotFoundError: There is no table sales.orders, and createTable=false forbids to create it."
+        in first_lines(refused.value)
+    )
+    assert warehouse_files(local_lake) == []
+
+
+def test_create_table_false_writes_into_a_table_that_is_there(spark: SparkSession, local_lake: Lake) -> None:
+    save(orders(spark, 0, 2), local_lake)
+
+    save(orders(spark, 2, 4), local_lake, createTable="false")
+
+    assert local_lake.ids() == [0, 1, 2, 3]
+
+
+def test_all_problems_with_the_options_are_said_at_once(spark: SparkSession, local_lake: Lake) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        save(orders(spark, 0, 2), local_lake, tabel="x", targetFileSize="huge", mergeSchema="true")
+
+    said = str(refused.value)
+    assert "OptionError: The options have 3 problems:" in said
+    assert "'tabel' is not an option; did you mean table?" in said
+    assert "targetFileSize" in said
+    assert "mergeSchema must be false, since it is not available yet." in said
+    assert warehouse_files(local_lake) == []
+
+
+# ---------------------------------------------------------------- tasks that fail
+
+
+def test_only_the_attempts_that_won_leave_rows_and_files(spark: SparkSession, local_lake: Lake) -> None:
+    spark.dataSource.register(FailsOnce)
+
+    orders(spark, 0, 20).write.format(FailsOnce.name()).mode("append").options(**lake_options(local_lake)).save()
+
+    assert local_lake.ids() == list(range(20))
+    assert len(local_lake.data_files()) == 2
+
+
+def test_a_write_with_a_task_that_fails_for_good_leaves_the_table_as_it_was(
+    spark: SparkSession, local_lake: Lake
+) -> None:
+    spark.dataSource.register(FailsForGood)
+    os.mkfifo(rendezvous_of(Path(local_lake.options["warehouse"])))
+    save(orders(spark, 0, 3), local_lake)
+    files = local_lake.files()
+    rows = orders(spark, 0, 30).repartition(3)
+
+    with pytest.raises(PythonException) as failed:
+        rows.write.format(FailsForGood.name()).mode("overwrite").options(**lake_options(local_lake)).save()
+
+    assert "OSError: the disk of this task is gone" in first_lines(failed.value)
+    assert local_lake.files() == files
+    assert local_lake.ids() == [0, 1, 2]

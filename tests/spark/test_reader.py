@@ -1,0 +1,189 @@
+"""Reading: splits become Spark partitions, filters give the right rows, and a planned read never changes."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from tests.spark.support import first_lines, lake_options, load, save
+from tests.support.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+DAYS = 5
+
+
+@pytest.fixture(scope="module")
+def by_day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Ten rows in partitions of a date, a number and a text; in one partition each of them is null."""
+    rows = spark.range(10).selectExpr(
+        "id",
+        f"if(id % {DAYS} = 4, null, date_add(date'2026-01-30', cast(id % {DAYS} as int))) as day",
+        f"if(id % {DAYS} = 4, null, cast(id % {DAYS} as int)) as shop",
+        f"if(id % {DAYS} = 4, null, concat('n°', id % {DAYS})) as name",
+        "concat('note ', id) as note",
+    )
+    lake = Lake({"warehouse": str(tmp_path_factory.mktemp("by_day"))})
+    save(rows.repartition(1), lake, partitionBy="day, shop, name")
+    return lake
+
+
+@pytest.fixture(scope="module")
+def all_rows(spark: SparkSession, by_day: Lake) -> DataFrame:
+    return load(spark, by_day)
+
+
+def ids(rows: DataFrame) -> list[int]:
+    return sorted(row.id for row in rows.select("id").collect())
+
+
+def test_splits_become_spark_partitions(spark: SparkSession, by_day: Lake) -> None:
+    rows = load(spark, by_day)
+
+    # The function runs in workers: it must bring nothing of this module along.
+    sizes = rows.rdd.glom().map(len).collect()
+
+    assert len(by_day.open().plan_splits([])) == DAYS
+    assert sizes == [2] * DAYS
+
+
+def test_several_files_of_one_partition_are_all_read(spark: SparkSession, local_lake: Lake) -> None:
+    for start in range(0, 30, 10):
+        save(spark.range(start, start + 10, 1, numPartitions=2), local_lake)
+
+    rows = load(spark, local_lake)
+
+    assert len(local_lake.data_files()) == 6
+    assert rows.rdd.getNumPartitions() >= 1
+    assert ids(rows) == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("day = date'2026-01-31'", [1, 6]),
+        ("day > date'2026-01-31'", [2, 3, 7, 8]),
+        ("day <= date'2026-01-30'", [0, 5]),
+        ("day IN (date'2026-01-30', date'2026-02-02')", [0, 3, 5, 8]),
+        ("shop = 2", [2, 7]),
+        ("shop >= 2", [2, 3, 7, 8]),
+        ("shop < 1", [0, 5]),
+        ("shop IN (0, 3)", [0, 3, 5, 8]),
+        ("shop IS NULL", [4, 9]),
+        ("shop IS NOT NULL", [0, 1, 2, 3, 5, 6, 7, 8]),
+        ("shop <=> NULL", [4, 9]),
+        ("NOT shop = 2", [0, 1, 3, 5, 6, 8]),
+        ("shop = 1 OR day IS NULL", [1, 4, 6, 9]),
+        ("name = 'n°3'", [3, 8]),
+        ("name LIKE 'n°%' AND shop > 2", [3, 8]),
+        ("name IN ('n°0', NULL)", [0, 5]),
+        ("id = 7 AND shop = 2", [7]),
+        ("NAME = 'n°3'", [3, 8]),
+        ("shop = 99", []),
+    ],
+)
+def test_a_filter_on_partition_columns_gives_the_right_rows(
+    all_rows: DataFrame, condition: str, expected: list[int]
+) -> None:
+    assert ids(all_rows.where(condition)) == expected
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [
+        pytest.param({"shop": "2"}, [2, 7], id="number"),
+        pytest.param({"day": "2026-01-31"}, [1, 6], id="date"),
+        pytest.param({"NAME": "n°3"}, [3, 8], id="text, other case"),
+        pytest.param({"shop": "0", "day": "2026-01-30"}, [0, 5], id="two columns"),
+        pytest.param({"shop": "__DEFAULT_PARTITION__"}, [4, 9], id="null"),
+        pytest.param({"shop": "99"}, [], id="nothing there"),
+    ],
+)
+def test_a_partition_option_opens_only_that_partition(
+    spark: SparkSession, by_day: Lake, partition: dict[str, str], expected: list[int]
+) -> None:
+    options = {f"partition.{column}": value for column, value in partition.items()}
+    rows = spark.read.format("pwc").options(**lake_options(by_day), **options).load()
+
+    # Spark makes one task of a read without splits.
+    assert rows.rdd.getNumPartitions() == 1
+    assert ids(rows) == expected
+    assert ids(rows.where("id > 4")) == [number for number in expected if number > 4]
+    assert ids(load(spark, by_day)) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("partition.note", "x", "OptionError: Cannot read sales.orders: partition.note names no partition column"),
+        ("partition.shop", "many", "OptionError: Cannot read sales.orders: partition.shop='many' is not a int32"),
+        (
+            "partition.day",
+            "yesterday",
+            "OptionError: Cannot read sales.orders: partition.day='yesterday' is not a date",
+        ),
+    ],
+)
+def test_a_partition_option_that_fits_no_column_is_refused(
+    spark: SparkSession, by_day: Lake, option: str, value: str, said: str
+) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        spark.read.format("pwc").options(**lake_options(by_day), **{option: value}).load().collect()
+
+    assert said in first_lines(refused.value)
+
+
+@pytest.mark.smoke
+def test_a_filtered_read_does_not_narrow_the_next_read_of_the_same_rows(spark: SparkSession, by_day: Lake) -> None:
+    rows = load(spark, by_day)
+
+    first = ids(rows.where("shop = 1"))
+
+    assert first == [1, 6]
+    assert ids(rows) == list(range(10))
+    assert ids(rows.where("shop = 1").unionAll(rows.where("shop = 2"))) == [1, 2, 6, 7]
+    assert rows.where("shop = 1").alias("a").join(rows.alias("b"), f.expr("b.id >= a.id")).count() == 9 + 4
+
+
+def test_columns_are_chosen_by_the_query(spark: SparkSession, by_day: Lake) -> None:
+    rows = load(spark, by_day)
+
+    projected = rows.where("id = 1").select("note", "day").collect()
+
+    assert [tuple(row) for row in projected] == [("note 1", date(2026, 1, 31))]
+    assert rows.columns == ["id", "day", "shop", "name", "note"]
+    assert ids(rows.select("id")) == list(range(10))
+
+
+def test_rows_are_counted_without_any_column(spark: SparkSession, by_day: Lake) -> None:
+    rows = load(spark, by_day)
+
+    assert rows.count() == 10
+    assert rows.groupBy("shop").count().where("count = 2").count() == DAYS
+
+
+def test_a_table_without_snapshots_reads_as_empty(spark: SparkSession, local_lake: Lake) -> None:
+    save(spark.createDataFrame([], "id long"), local_lake)
+
+    rows = load(spark, local_lake)
+
+    assert local_lake.snapshots() == []
+    assert rows.collect() == []
+    assert rows.count() == 0
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_planned_read_does_not_see_what_comes_later(spark: SparkSession, lake: Lake, mode: str) -> None:
+    save(spark.range(0, 10, 1, numPartitions=2), lake)
+    planned = load(spark, lake)
+    partitions = planned.rdd.getNumPartitions()
+
+    save(spark.range(100, 110, 1, numPartitions=2), lake, mode=mode)
+
+    assert partitions >= 1
+    assert ids(planned) == list(range(10))
+    assert ids(load(spark, lake)) == ([*range(10)] if mode == "append" else []) + [*range(100, 110)]

@@ -1,0 +1,173 @@
+"""SQL: temporary views, catalog tables, ``attach``, and the secrets that none of them shows (FAULTS 40)."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import paimon_sink
+from tests.spark.support import first_lines, lake_options, load, save
+from tests.support.lake import Lake
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def orders(spark: SparkSession, lake: Lake) -> Lake:
+    """A table on every store, with the rows 0, 1 and 2."""
+    return _with_rows(spark, lake)
+
+
+@pytest.fixture
+def local_orders(spark: SparkSession, local_lake: Lake) -> Lake:
+    return _with_rows(spark, local_lake)
+
+
+def _with_rows(spark: SparkSession, lake: Lake) -> Lake:
+    save(spark.range(3).selectExpr("id", "'monday' as day"), lake, partitionBy="day")
+    return lake
+
+
+def in_brackets(lake: Lake, equals: str) -> str:
+    """The lake's options as SQL text: ``key 'value'`` or ``key='value'``."""
+    return ", ".join(f"`{key}`{equals}'{value}'" for key, value in lake_options(lake).items())
+
+
+@pytest.mark.smoke
+def test_a_temporary_view_is_inserted_into_and_read(spark: SparkSession, orders: Lake) -> None:
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW orders USING pwc OPTIONS ({in_brackets(orders, ' ')})")
+
+    spark.sql("INSERT INTO orders SELECT 10L, 'tuesday'")
+    rows = spark.sql("SELECT id, day FROM orders WHERE id >= 1 ORDER BY id").collect()
+
+    assert [tuple(row) for row in rows] == [(1, "monday"), (2, "monday"), (10, "tuesday")]
+
+
+def test_an_insert_overwrite_replaces_the_rows_of_the_view(spark: SparkSession, local_orders: Lake) -> None:
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW orders USING pwc OPTIONS ({in_brackets(local_orders, ' ')})")
+
+    spark.sql("INSERT OVERWRITE orders SELECT 10L, 'tuesday'")
+
+    assert [tuple(row) for row in spark.sql("SELECT * FROM orders").collect()] == [(10, "tuesday")]
+
+
+def test_a_dynamic_insert_overwrite_spares_the_other_partitions(spark: SparkSession, local_orders: Lake) -> None:
+    lake = local_orders.with_options(partitionOverwriteMode="dynamic")
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW orders USING pwc OPTIONS ({in_brackets(lake, ' ')})")
+
+    spark.sql("INSERT OVERWRITE orders SELECT 10L, 'tuesday'")
+
+    assert local_orders.ids() == [0, 1, 2, 10]
+
+
+def test_columns_are_inserted_by_name_when_the_statement_names_them(spark: SparkSession, local_orders: Lake) -> None:
+    paimon_sink.attach(spark, "orders", **lake_options(local_orders))
+
+    spark.sql("INSERT INTO orders (day, id) VALUES ('friday', 7)")
+
+    assert {(row["id"], row["day"]) for row in local_orders.read()} >= {(7, "friday")}
+
+
+@pytest.mark.smoke
+def test_an_insert_with_options_into_a_catalog_table_is_written(spark: SparkSession, orders: Lake) -> None:
+    spark.sql("DROP TABLE IF EXISTS catalog_orders")
+    spark.sql("CREATE TABLE catalog_orders (id LONG, day STRING) USING pwc")
+
+    spark.sql(f"INSERT INTO catalog_orders WITH ({in_brackets(orders, '=')}) SELECT 10L, 'tuesday'")
+
+    assert orders.ids() == [0, 1, 2, 10]
+
+
+def test_an_insert_without_options_says_both_forms_that_work(spark: SparkSession) -> None:
+    spark.sql("DROP TABLE IF EXISTS catalog_orders")
+    spark.sql("CREATE TABLE catalog_orders (id LONG, day STRING) USING pwc")
+
+    with pytest.raises(AnalysisException) as refused:
+        spark.sql("INSERT INTO catalog_orders SELECT 10L, 'tuesday'")
+
+    said = first_lines(refused.value)
+    assert "OptionError: No table is named: Spark does not hand a catalog table's options" in said
+    assert "CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', table '…')" in said
+    assert "INSERT INTO t WITH (warehouse='…', table='…') SELECT …" in said
+
+
+def test_an_attached_table_is_inserted_into_and_read(spark: SparkSession, orders: Lake) -> None:
+    paimon_sink.attach(spark, "attached", **lake_options(orders))
+
+    spark.sql("INSERT INTO attached SELECT 10L, 'tuesday'")
+    rows = spark.sql("SELECT day, count(*) FROM attached GROUP BY day ORDER BY day").collect()
+
+    assert [tuple(row) for row in rows] == [("monday", 3), ("tuesday", 1)]
+
+
+def test_attaching_a_table_that_is_not_there_says_so(spark: SparkSession, local_lake: Lake) -> None:
+    with pytest.raises(AnalysisException, match=r"TableNotFoundError: There is no table sales\.orders"):
+        paimon_sink.attach(spark, "nothing", **lake_options(local_lake))
+
+
+def test_a_table_attached_again_shows_what_came_since(spark: SparkSession, local_orders: Lake) -> None:
+    """A view that was read once keeps that snapshot: Spark keeps its plan (SPARK-58551) for good."""
+    options = lake_options(local_orders)
+    paimon_sink.attach(spark, "attached", **options)
+    before = spark.table("attached").count()
+    spark.sql("INSERT INTO attached SELECT 10L, 'tuesday'")
+
+    kept = spark.table("attached").count()
+    paimon_sink.attach(spark, "attached", **options)
+
+    assert (before, kept, spark.table("attached").count()) == (3, 3, 4)
+
+
+# ---------------------------------------------------------------- secrets
+
+
+@pytest.mark.s3
+def test_no_plan_of_an_attached_table_shows_a_secret(spark: SparkSession, s3_lake: Lake) -> None:
+    lake = _with_rows(spark, s3_lake)
+    paimon_sink.attach(spark, "attached", **lake_options(lake))
+
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        spark.table("attached").where("id = 1").explain(extended=True)
+        spark.table("attached").explain(mode="formatted")
+        load(spark, lake).explain(extended=True)
+    shown.write(spark.sql("EXPLAIN EXTENDED INSERT INTO attached SELECT 1L, 'monday'").collect()[0][0])
+    shown.write(str(spark.sql("DESCRIBE EXTENDED attached").collect()))
+    shown.write(str(spark.sql("SHOW VIEWS").collect()))
+
+    _assert_hidden(lake, shown.getvalue())
+    assert "pwc" in shown.getvalue()
+
+
+@pytest.mark.s3
+def test_options_in_sql_text_are_redacted_in_plans(spark: SparkSession, s3_lake: Lake) -> None:
+    lake = _with_rows(spark, s3_lake)
+    view = f"CREATE TEMPORARY VIEW hidden USING pwc OPTIONS ({in_brackets(lake, ' ')})"
+    spark.sql("DROP TABLE IF EXISTS catalog_orders")
+    spark.sql("CREATE TABLE catalog_orders (id LONG, day STRING) USING pwc")
+    insert = f"INSERT INTO catalog_orders WITH ({in_brackets(lake, '=')}) SELECT 10L, 'tuesday'"
+
+    shown = "".join(spark.sql(f"EXPLAIN EXTENDED {statement}").collect()[0][0] for statement in (view, insert))
+
+    assert "redacted" in shown
+    _assert_hidden(lake, shown)
+
+
+@pytest.mark.s3
+def test_an_error_that_prints_the_plan_of_a_write_shows_no_secret(spark: SparkSession, s3_lake: Lake) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        save(spark.sql("SELECT make_interval(1) AS pause"), s3_lake)
+
+    assert "s3.endpoint" in str(refused.value)
+    _assert_hidden(s3_lake, str(refused.value))
+
+
+def _assert_hidden(lake: Lake, shown: str) -> None:
+    # The access key of the test server is a prefix of its secret: both are looked for as values.
+    assert lake.options["s3.secret-access-key"] not in shown
+    assert f"={lake.options['s3.access-key-id']}" not in shown
+    assert f"-> {lake.options['s3.access-key-id']}" not in shown
