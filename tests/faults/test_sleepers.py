@@ -53,6 +53,13 @@ def expire(lake: Lake, ids: Sequence[int]) -> None:
         (directory(lake) / "snapshot" / f"snapshot-{snapshot_id}").unlink()
 
 
+def others_commit_and_expire(lake: Lake) -> None:
+    """Three snapshots of another engine, of which the first is gone again, with all below it."""
+    for row in (70, 71, 72):
+        foreign.append(lake, rows(row))
+    expire(lake, [1, 2])
+
+
 def of_query(message: PwcCommitMessage, query: str) -> PwcCommitMessage:
     return PwcCommitMessage(json.dumps({**json.loads(message.payload), "query": query}).encode())
 
@@ -122,12 +129,7 @@ def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
     local_lake.append(0, rows(1))
     message = local_lake.write(rows(2))
 
-    def others_commit_and_expire() -> None:
-        for row in (70, 71, 72):
-            foreign.append(local_lake, rows(row))
-        expire(local_lake, [1, 2])
-
-    sleep_around_the_put(monkeypatch, before=others_commit_and_expire)
+    sleep_around_the_put(monkeypatch, before=lambda: others_commit_and_expire(local_lake))
     with pytest.raises(CommitUnknownError):
         local_lake.commit(1, message)
 
@@ -145,15 +147,10 @@ def test_a_replay_does_not_believe_a_stray_snapshot_that_a_killed_try_left_in_a_
     local_lake.append(0, rows(1))
     message = local_lake.write(rows(2))
 
-    def others_commit_and_expire() -> None:
-        for row in (70, 71, 72):
-            foreign.append(local_lake, rows(row))
-        expire(local_lake, [1, 2])
-
     def killed() -> None:
         raise KilledError
 
-    sleep_around_the_put(monkeypatch, before=others_commit_and_expire, after=killed)
+    sleep_around_the_put(monkeypatch, before=lambda: others_commit_and_expire(local_lake), after=killed)
     with pytest.raises(KilledError):
         local_lake.commit(1, message)
 
