@@ -63,8 +63,9 @@ class SnapshotChain:
         return Ledger(seen, complete=newest is None)
 
     def stands(self, base: Snapshot | None) -> bool:
-        """Whether the base is still what a snapshot may be put on. Expiry goes from the bottom: above it, all is "
-        "there."""
+        """Whether the base is still what a snapshot may be put on. Expiry starts below: above it, all is there."""
+        if self.snapshots.compares_base:
+            return True
         if base is None:
             return not self._is_gone()
         return bool(self.snapshots.read(base.id) == base)
@@ -72,10 +73,10 @@ class SnapshotChain:
     def confirm(self, built: Built) -> PutOutcome:
         """What it means that our snapshot is there. Raises when nobody can tell; then nothing may be deleted."""
         snapshot, base = built.snapshot, built.base
-        if base is not None and self.stands(base):
+        if self.snapshots.compares_base or (base is not None and self.stands(base)):
             return PutOutcome.LANDED
         following = self.snapshots.read(snapshot.id + 1)
-        if following is not None and self._starts_from(following, built):
+        if self._starts_from(following, built):
             return PutOutcome.LANDED
         newest = self.snapshots.newest()
         if following is not None or newest is None or newest.id > snapshot.id:
@@ -91,8 +92,7 @@ class SnapshotChain:
         newest = self.snapshots.newest()
         if newest is None or newest.id < built.snapshot.id:
             return PutOutcome.ABSENT if self.stands(built.base) else PutOutcome.LOST
-        following = self.snapshots.read(built.snapshot.id + 1)
-        if following is not None and self._starts_from(following, built):
+        if self._starts_from(self.snapshots.read(built.snapshot.id + 1), built):
             return PutOutcome.LANDED
         return self._by_ledger(built.snapshot, self.ledger(newest))
 
@@ -126,7 +126,9 @@ class SnapshotChain:
             self.snapshots.store.delete(self.snapshots.path(snapshot.id))
         return PutOutcome.LOST
 
-    def _starts_from(self, following: Snapshot, built: Built) -> bool:
+    def _starts_from(self, following: Snapshot | None, built: Built) -> bool:
+        if following is None:
+            return False
         return any(manifest.file_name in built.names for manifest in self.lists.read_base(following))
 
     def _is_built_on(self, above: Snapshot, below: Snapshot) -> bool:

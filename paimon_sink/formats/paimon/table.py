@@ -221,12 +221,11 @@ class PaimonTable(Table):
 
     def put(self, prepared: Prepared) -> PutOutcome:
         built: Built = prepared.native
-        compares = self._snapshots.compares_base
-        if not compares and not self._chain.stands(built.base):
+        if not self._chain.stands(built.base):
             return PutOutcome.LOST
         if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
             return PutOutcome.LOST
-        return self._hinted(built, PutOutcome.LANDED if compares else self._chain.confirm(built))
+        return self._hinted(built, self._chain.confirm(built))
 
     def settle(self, prepared: Prepared) -> PutOutcome:
         built: Built = prepared.native
@@ -268,11 +267,7 @@ class PaimonTable(Table):
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         builder = self.native.new_read_builder()
-        predicates = [
-            predicate
-            for wanted in filters
-            if self._prunes(wanted) and (predicate := self._predicate(wanted)) is not None
-        ]
+        predicates = [self._predicate(wanted) for wanted in filters if self._prunes(wanted)]
         if predicates:
             builder = builder.with_partition_filter(PredicateBuilder.and_predicates(predicates))
         return [Split(serialize_split_v1(split), split.row_count) for split in builder.new_scan().plan().splits()]
