@@ -31,6 +31,7 @@ __all__ = [
     "LedgerEntry",
     "Plan",
     "Prepared",
+    "Publication",
     "PutOutcome",
     "Replace",
     "Split",
@@ -137,6 +138,31 @@ class PutOutcome(Enum):
     LANDED = "landed"
     LOST = "lost"
     ABSENT = "absent"
+
+
+# ---------------------------------------------------------------- history
+
+
+@dataclass(frozen=True)
+class Publication:
+    """One snapshot, as the table's own metadata tells it."""
+
+    snapshot_id: int
+    kind: str
+    """The format's own word for it: append, overwrite, compact, …"""
+    commit_user: str | None
+    batch_id: int | None
+    """None where the snapshot is no batch of anybody's stream."""
+    query_id: str | None
+    commit_id: str | None
+    """None where another engine published it."""
+    at_ms: int
+    rows: int | None
+    """Rows in the table from here on, as the snapshot states it; None where it does not."""
+    rows_added: int | None
+    """Less the rows it took out."""
+    properties: Mapping[str, str]
+    native: Any = None
 
 
 # ---------------------------------------------------------------- files and splits
@@ -247,6 +273,12 @@ class Table(ABC):
 
     def release(self, claim: Claim) -> None:  # noqa: B027 - optional
         """Take a claim off the record: a later batch is in, or the try is known to have failed."""
+
+    # onlookers
+
+    @abstractmethod
+    def history(self) -> list[Publication]:
+        """Every snapshot that stands, oldest first. Raises ``CorruptTableError`` at one that cannot be read."""
 
     # readers
 

@@ -288,7 +288,8 @@ def test_batch_writes_without_an_identifier_all_land(lake: Lake) -> None:
 def test_a_foreign_batch_write_does_not_make_our_batches_look_committed(lake: Lake, commit_user: str | None) -> None:
     lake.append(0, rows(1))
     foreign.append(lake, rows(2), commit_user=commit_user)
-    assert lake.batch_ids() == [0, 2**63 - 1]
+    assert lake.batch_ids() == [0]
+    assert len(lake.history()) == 2
 
     lake.append(0, rows(1))
     lake.append(1, rows(3))

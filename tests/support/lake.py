@@ -12,7 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.base import Publication, Table
 from paimon_sink.formats.registry import open_table
 from paimon_sink.spark.writers import PwcBatchWriter, PwcCommitMessage, PwcStreamWriter
 
@@ -93,8 +93,12 @@ class Lake:
         found = [json.loads(table.store.read(table.store.join(table.location, name))) for name in names]
         return sorted(found, key=lambda snapshot: int(snapshot["id"]))
 
+    def history(self) -> list[Publication]:
+        return self.open().history()
+
     def batch_ids(self) -> list[int]:
-        return [snapshot["commitIdentifier"] for snapshot in self.snapshots()]
+        """The batches that are in, in the order of their snapshots; batch writes without a number are left out."""
+        return [found.batch_id for found in self.history() if found.batch_id is not None]
 
     def files_of(self, messages: Sequence[PwcCommitMessage]) -> list[str]:
         return sorted(entry["path"] for message in messages for entry in json.loads(message.payload)["files"])

@@ -13,14 +13,14 @@ from typing import Any
 
 from pypaimon.common.json_util import JSON
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
-from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
-from paimon_sink.formats.base import Ledger, LedgerEntry
+from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
-__all__ = ["COMMIT_ID", "LEDGER", "QUERY_ID", "SnapshotFiles", "decode_ledger", "encode_ledger"]
+__all__ = ["COMMIT_ID", "LEDGER", "QUERY_ID", "SnapshotFiles", "decode_ledger", "encode_ledger", "publication"]
 
 COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
 _LEDGER_VERSION = 1
@@ -93,6 +93,25 @@ class SnapshotFiles:
 
     def _read(self, snapshot_id: int | None) -> Snapshot | None:
         return None if snapshot_id is None else self.read(snapshot_id)
+
+
+def publication(snapshot: Snapshot) -> Publication:
+    """The snapshot in the words of the contract."""
+    properties = snapshot.properties or {}
+    is_batch_write = snapshot.commit_identifier == BATCH_COMMIT_IDENTIFIER
+    return Publication(
+        snapshot_id=snapshot.id,
+        kind=snapshot.commit_kind.lower(),
+        commit_user=snapshot.commit_user,
+        batch_id=None if is_batch_write else snapshot.commit_identifier,
+        query_id=properties.get(QUERY_ID),
+        commit_id=properties.get(COMMIT_ID),
+        at_ms=snapshot.time_millis,
+        rows=snapshot.total_record_count,
+        rows_added=snapshot.delta_record_count,
+        properties=properties,
+        native=snapshot,
+    )
 
 
 def encode_ledger(ledger: Ledger) -> str:

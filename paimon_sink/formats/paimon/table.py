@@ -38,6 +38,7 @@ from paimon_sink.formats.base import (
     LedgerEntry,
     Plan,
     Prepared,
+    Publication,
     PutOutcome,
     Replace,
     Split,
@@ -47,7 +48,7 @@ from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID, LEDGER, SnapshotFiles, encode_ledger
+from paimon_sink.formats.paimon.snapshots import COMMIT_ID, LEDGER, SnapshotFiles, encode_ledger, publication
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.storage.store import Store
@@ -262,6 +263,12 @@ class PaimonTable(Table):
             self._claims.remove(claim)
         except (OSError, PwcError) as error:
             log.warning("Left a claim on %s behind: %s", self.label, error)
+
+    # ------------------------------------------------------------ onlookers
+
+    def history(self) -> list[Publication]:
+        found = map(self._snapshots.read, self._snapshots.ids())
+        return [publication(snapshot) for snapshot in found if snapshot is not None]
 
     # ------------------------------------------------------------ readers
 
