@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.storage.store import Store
+
+if TYPE_CHECKING:
+    from paimon_sink.formats.audit import Audit
 
 __all__ = [
     "Claim",
@@ -279,6 +282,10 @@ class Table(ABC):
     @abstractmethod
     def history(self) -> list[Publication]:
         """Every snapshot that stands, oldest first. Raises ``CorruptTableError`` at one that cannot be read."""
+
+    @abstractmethod
+    def audit(self) -> Audit:
+        """A fresh reading of the whole table, for those who check it."""
 
     # readers
 

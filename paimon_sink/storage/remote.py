@@ -29,11 +29,12 @@ _S3FS_ROUNDS = 2
 
 
 class RemoteStore(Store):
-    def __init__(self, protocol: str, root: str, settings: StorageSettings) -> None:
+    def __init__(self, protocol: str, root: str, settings: StorageSettings, *, filesystem: Any = None) -> None:
+        """``filesystem`` is one that is open already; without it, the protocol's own is opened from the settings."""
         super().__init__(root, settings)
         self._protocol = protocol
         with self._doing("open", root):
-            self._fs = _filesystem(protocol, root, settings)
+            self._fs = _filesystem(protocol, root, settings) if filesystem is None else filesystem
             self._put_if_absent = exclusive_put(protocol, self._fs)
 
     @property

@@ -44,6 +44,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
@@ -253,7 +254,7 @@ class PaimonTable(Table):
             ]
         except FileNotFoundError:
             return None
-        return frozenset(f"{self._directory(tuple(found.partition.values))}/{found.file.file_name}" for found in added)
+        return frozenset(map(self._path_of, added))
 
     def claim(self, claim: Claim) -> None:
         self._claims.add(claim)
@@ -269,6 +270,16 @@ class PaimonTable(Table):
     def history(self) -> list[Publication]:
         found = map(self._snapshots.read, self._snapshots.ids())
         return [publication(snapshot) for snapshot in found if snapshot is not None]
+
+    def audit(self) -> PaimonAudit:
+        return PaimonAudit(
+            self.store,
+            self.location,
+            snapshots=self._snapshots,
+            lists=self._lists,
+            manifests=self._manifests,
+            path_of=self._path_of,
+        )
 
     # ------------------------------------------------------------ readers
 
@@ -316,8 +327,11 @@ class PaimonTable(Table):
             case Comparison.IS_NOT_NULL:
                 return builder.is_not_null(column)
 
-    def _directory(self, partition: tuple[Any, ...]) -> str:
-        return str(self._paths.relative_bucket_path(partition, UNAWARE_BUCKET, canonical_partition=True))
+    def _directory(self, partition: tuple[Any, ...], bucket: int = UNAWARE_BUCKET) -> str:
+        return str(self._paths.relative_bucket_path(partition, bucket, canonical_partition=True))
+
+    def _path_of(self, entry: ManifestEntry) -> str:
+        return f"{self._directory(tuple(entry.partition.values), entry.bucket)}/{entry.file.file_name}"
 
     def _manifests_of(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
         try:

@@ -1,0 +1,154 @@
+"""``pwc verify``: is the table what its metadata says?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.formats.base import Table
+from paimon_sink.maintain.verify import Report, verify
+
+__all__ = ["verify_command"]
+
+_SHOWN = 20
+
+
+@click.command("verify")
+@table_argument
+@click.option("--deep", is_flag=True, help="Read every row, not only the footers.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
+    """Check every snapshot, manifest and data file of a table, and the ledger. Changes nothing.
+
+    TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
+    are no fault: a running batch has some, and a killed one leaves some behind.
+    """
+    with _Bars(Console(stderr=True, quiet=as_json)) as bars:
+        report = verify(table, deep=deep, progress=bars.move)
+    if as_json:
+        click.echo(json.dumps(_as_json(report), indent=2))
+    else:
+        _show(Console(highlight=False), report, table.location)
+    if not report.good:
+        raise click.exceptions.Exit(1)
+
+
+class _Bars:
+    """One bar for each part of the work, where there is a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> _Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def move(self, part: str, done: int, of: int) -> None:
+        if part not in self._tasks:
+            self._tasks[part] = self._progress.add_task(part)
+        self._progress.update(self._tasks[part], completed=done, total=of)
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    return {
+        "table": report.table,
+        "good": report.good,
+        "deep": report.deep,
+        "snapshots": report.snapshots,
+        "first_snapshot": report.first_snapshot,
+        "newest_snapshot": report.newest_snapshot,
+        "tags_and_branches": list(report.tags_and_branches),
+        "commit_users": report.commit_users,
+        "batches": report.batches,
+        "metadata_files": report.metadata_files,
+        "data_files": report.data_files,
+        "data_bytes": report.data_bytes,
+        "rows": report.rows,
+        "unchecked_files": report.unchecked_files,
+        "problems": [
+            {"trouble": found.trouble.value, "where": found.where, "what": found.what} for found in report.problems
+        ],
+        "orphans": [{"path": orphan.path, "size_bytes": orphan.size_bytes} for orphan in report.orphans],
+    }
+
+
+def _show(console: Console, report: Report, location: str) -> None:
+    console.print(Text(report.table, style="bold"), soft_wrap=True)
+    if report.table != location:
+        console.print(Text(location, style="dim"), soft_wrap=True)
+    console.print()
+    _figure(console, "snapshots", report.snapshots, _range(report))
+    _figure(console, "batches", report.batches, f"of {_many(report.commit_users, 'commit user')}")
+    if report.tags_and_branches:
+        _figure(console, "tags, branches", len(report.tags_and_branches), ", ".join(report.tags_and_branches))
+    _figure(console, "manifests", report.metadata_files, "and lists of them")
+    how = "all rows read" if report.deep else "sizes and footers read"
+    _figure(console, "data files", report.data_files, f"{_size(report.data_bytes)}, {how}")
+    _figure(console, "rows", report.rows, "in the newest snapshot" if report.rows is not None else "cannot be counted")
+    if report.unchecked_files:
+        _figure(console, "not Parquet", report.unchecked_files, "only looked for, and their sizes compared")
+    _figure(console, "orphans", len(report.orphans), _about_orphans(report))
+    for orphan in report.orphans[:_SHOWN]:
+        console.print(Text(f"    {orphan.path}", style="dim"), soft_wrap=True)
+    _more(console, len(report.orphans))
+    console.print()
+    _show_problems(console, report)
+
+
+def _show_problems(console: Console, report: Report) -> None:
+    if report.good:
+        console.print(Text("Nothing is wrong.", style="bold green"))
+        return
+    console.print(Text(f"{_many(len(report.problems), 'problem')}:", style="bold red"))
+    width = max(len(found.trouble.value) for found in report.problems)
+    for found in report.problems[:_SHOWN]:
+        line = Text(f"  {found.trouble.value:<{width}}  ", style="red")
+        console.print(line.append(f"{found.where} {found.what}", style="default"), soft_wrap=True)
+    _more(console, len(report.problems))
+
+
+def _figure(console: Console, name: str, value: int | None, note: str) -> None:
+    figure = Text(f"  {name:<16}{'?' if value is None else format(value, ','):>13}")
+    console.print(figure.append(f"   {note}", style="dim") if note else figure, soft_wrap=True)
+
+
+def _more(console: Console, found: int) -> None:
+    if found > _SHOWN:
+        console.print(f"    … and {found - _SHOWN:,} more; --json lists all", style="dim")
+
+
+def _range(report: Report) -> str:
+    if report.first_snapshot is None:
+        return ""
+    return f"{report.first_snapshot} to {report.newest_snapshot}"
+
+
+def _about_orphans(report: Report) -> str:
+    if not report.orphans:
+        return ""
+    size = sum(orphan.size_bytes for orphan in report.orphans)
+    return f"files that nothing names, {_size(size)}: of running batches, or left by killed ones"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(size_bytes: int) -> str:
+    size = float(size_bytes)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"

@@ -1,0 +1,90 @@
+"""What an adapter tells of a whole table: every snapshot, what each names, and which files are there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum
+
+from paimon_sink.formats.base import Ledger, Publication
+
+__all__ = ["Audit", "Contents", "Line", "Problem", "StoredFile", "Trouble"]
+
+
+class Trouble(Enum):
+    """Kinds of problems. The value is for machines, and short enough for people."""
+
+    BROKEN_METADATA = "broken metadata"
+    MISSING_FILE = "missing file"
+    DAMAGED_FILE = "damaged file"
+    WRONG_COUNT = "wrong count"
+    GAP = "snapshot gap"
+    BROKEN_CHAIN = "broken chain"
+    DOUBLED_BATCH = "doubled batch"
+    DOUBLED_FILE = "doubled file"
+    LEDGER = "ledger"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not as the table says, and where."""
+
+    trouble: Trouble
+    where: str
+    what: str
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file as the metadata describes it. ``path`` is relative to the table."""
+
+    path: str
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """Snapshots that follow each other, oldest first: the table itself, a branch, or a tag with its only one."""
+
+    name: str
+    """Empty for the table itself."""
+    publications: Sequence[Publication]
+    problems: Sequence[Problem] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a snapshot names. ``rows`` and ``rows_added`` are counted, or None where metadata is broken."""
+
+    entered: Sequence[StoredFile]
+    """Its files that the snapshot told before it did not have."""
+    rows: int | None
+    rows_added: int | None
+    problems: Sequence[Problem] = ()
+
+
+class Audit(ABC):
+    """One reading of all of a table's metadata. What cannot be read is a problem, not an exception."""
+
+    @abstractmethod
+    def lines(self) -> list[Line]:
+        """All that keeps files alive, the table itself first."""
+
+    @abstractmethod
+    def contents(self, line: Line, publication: Publication) -> Contents:
+        """What one snapshot names. To be asked in the order of its line; each metadata file is read once."""
+
+    @abstractmethod
+    def ledger(self, publication: Publication) -> Ledger | None:
+        """The ledger a snapshot carries. Raises ``CorruptTableError`` when it cannot be read."""
+
+    @abstractmethod
+    def files(self) -> Iterator[str]:
+        """Every data and metadata file that is there, in relative paths; not those that need no name to live."""
+
+    @property
+    @abstractmethod
+    def metadata_files(self) -> Set[str]:
+        """What was read between the snapshots and the data, and what is named there and not checked here."""
