@@ -241,6 +241,12 @@ class Table(ABC):
 
     # coordinator
 
+    def check_files(self, files: Sequence[DataFile]) -> None:  # noqa: B027 - optional
+        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it.
+
+        A format whose entries name no file of their own needs no check.
+        """
+
     @abstractmethod
     def look(self, *, commit_user: str) -> Head:
         """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""

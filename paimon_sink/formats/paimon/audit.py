@@ -161,9 +161,10 @@ class PaimonAudit(Audit):
         for manifest in delta:
             files.apply(manifest.file_name, self._changes_of(manifest))
         problems += files.problems(where)
-        entered = [*entered, *(file for path, file in change.live.items() if path in files.live)]
         self._told[line.name] = (snapshot.id, files)
-        return Contents(entered, files.rows, files.rows - rows_before, problems)
+        # What the change takes out is not this snapshot's any more, and may be gone with those that had it.
+        mine = [file for file in (*entered, *change.live.values()) if file.path in files.live]
+        return Contents(mine, files.rows, files.rows - rows_before, problems)
 
     def _start(
         self,

@@ -22,7 +22,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
-from paimon_sink.core.errors import OptionError, StorageError
+from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
@@ -66,16 +66,25 @@ class FileSystemTables:
         if not ids:
             return None
         identifier = Identifier(self._options.database or "default", self._options.table or "table")
-        native = FileStoreTable(StoreFileIO(self._store), identifier, self._location, self._schemas.read(max(ids)))
-        return PaimonTable(
-            native,
-            label=self._options.label,
-            store=self._store,
-            schemas=self._schemas,
-            snapshots=SnapshotFiles(self._store, self._location),
-            identity=self._schemas.identity(ids),
-            compression=self._options.compression,
-        )
+        schema = self._schemas.read(max(ids))
+        try:
+            return PaimonTable(
+                FileStoreTable(StoreFileIO(self._store), identifier, self._location, schema),
+                label=self._options.label,
+                store=self._store,
+                schemas=self._schemas,
+                snapshots=SnapshotFiles(self._store, self._location),
+                identity=self._schemas.identity(ids),
+                compression=self._options.compression,
+            )
+        except (PwcError, OSError):
+            raise
+        except Exception as error:
+            raise CorruptTableError(
+                f"Cannot use the schema {self._schemas.path(max(ids))} of {self._options.label} "
+                f"({type(error).__name__}: {str(error)[:300]}). Nothing was written. Mend the option or the column it "
+                "names, or restore the file."
+            ) from error
 
     def create(self, schema: Schema) -> None:
         """Put the first schema. Losing the race to another creator is fine: there is one table either way."""

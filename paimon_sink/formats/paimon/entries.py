@@ -16,8 +16,9 @@ from pypaimon.table.row.binary_row import BinaryRow
 from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer
 
 from paimon_sink.core.errors import MessageError
+from paimon_sink.core.messages import DataFile
 
-__all__ = ["ADD", "DELETE", "UNAWARE_BUCKET", "as_deletion", "decode_entry", "encode_entry", "new_entry"]
+__all__ = ["ADD", "DELETE", "UNAWARE_BUCKET", "as_deletion", "check_entry", "decode_entry", "encode_entry", "new_entry"]
 
 ADD, DELETE = 0, 1
 UNAWARE_BUCKET = 0
@@ -69,6 +70,25 @@ def as_deletion(entry: ManifestEntry) -> ManifestEntry:
         total_buckets=entry.total_buckets,
         file=entry.file,
     )
+
+
+def check_entry(file: DataFile, entry: ManifestEntry, *, path: str) -> None:
+    """Raise ``MessageError`` unless the entry is one that :func:`new_entry` makes, for the file the message names.
+
+    The entry is what the table believes, the message is what is deleted: they must not mean different files.
+    """
+    found = entry.file
+    told = (file.path, file.partition, file.rows, file.size_bytes)
+    partition = tuple(None if value is None else str(value) for value in entry.partition.values)
+    if told != (path, partition, found.row_count, found.file_size) or "/" in found.file_name:
+        raise MessageError(
+            f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
+        )
+    usual = (entry.bucket, found.level, found.extra_files, found.delete_row_count, found.file_source)
+    if usual != (UNAWARE_BUCKET, 0, [], 0, 0) or found.max_sequence_number != file.rows - 1:
+        raise MessageError(
+            f"A commit message describes the file {file.path!r} as no task of ours writes it. Nothing was committed."
+        )
 
 
 def encode_entry(entry: ManifestEntry) -> bytes:

@@ -7,7 +7,8 @@ it; they are walked over, and their own commit user and identifier are believed.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
@@ -47,7 +49,8 @@ class SnapshotFiles:
         except FileNotFoundError:
             return None
         try:
-            return JSON.from_json(raw.decode("utf-8"), Snapshot)
+            read_json(raw)
+            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot), snapshot_id)
         except Exception as error:
             raise CorruptTableError(
                 f"Cannot read the snapshot {path} ({error!r}). Nothing was committed. Restore the file, or roll the "
@@ -129,10 +132,14 @@ def encode_ledger(ledger: Ledger) -> str:
 def decode_ledger(text: str, *, source: str) -> Ledger:
     """Read a ledger, or refuse it: guessing here would double or lose a batch."""
     try:
-        body = json.loads(text)
-        if body["version"] != _LEDGER_VERSION:
-            raise ValueError(f"its version is {body['version']!r}, this paimon-sink knows {_LEDGER_VERSION}")
-        return Ledger({user: _entry(fields) for user, fields in body["users"].items()}, bool(body["complete"]))
+        body = read_json(text)
+        if type(body["version"]) is not int or body["version"] != _LEDGER_VERSION:
+            raise ValueError(
+                f"its version is {reprlib.repr(body['version'])}, this paimon-sink knows {_LEDGER_VERSION}"
+            )
+        if type(body["complete"]) is not bool:
+            raise ValueError(f"whether it is complete reads {reprlib.repr(body['complete'])}")
+        return Ledger({user: _entry(fields) for user, fields in body["users"].items()}, body["complete"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorruptTableError(
             f"Cannot read the ledger in {source} ({error}). Nothing was committed. If a newer paimon-sink wrote it, "
@@ -142,4 +149,48 @@ def decode_ledger(text: str, *, source: str) -> Ledger:
 
 def _entry(fields: Any) -> LedgerEntry:
     batch_id, query_id, commit_id, snapshot_id, at_ms = fields
-    return LedgerEntry(int(batch_id), query_id, commit_id, int(snapshot_id), int(at_ms))
+    texts = (text is None or is_text(text) for text in (query_id, commit_id))
+    if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms))):
+        raise ValueError(f"an entry reads {reprlib.repr(fields)}")
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)
+
+
+def _checked(snapshot: Snapshot, snapshot_id: int) -> Snapshot:
+    """The snapshot, if its types are right and its names stay in their directory. pypaimon takes any JSON."""
+    if snapshot.id != snapshot_id:
+        raise ValueError(f"it calls itself {reprlib.repr(snapshot.id)}")
+    for name, is_right, required in _CHECKS:
+        value = getattr(snapshot, name)
+        if not (is_right(value) if required or value is not None else True):
+            raise ValueError(f"{name} reads {reprlib.repr(value)}")
+    return snapshot
+
+
+def _is_plain_name(value: object) -> bool:
+    return is_text(value) and str(value) not in ("", ".", "..") and not set(str(value)) & {"/", "\\", "\0"}
+
+
+def _is_properties(value: object) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_text, value.values()))
+
+
+_CHECKS: list[tuple[str, Callable[[object], bool], bool]] = [
+    ("id", is_whole, True),
+    ("schema_id", is_whole, True),
+    ("base_manifest_list", _is_plain_name, True),
+    ("delta_manifest_list", _is_plain_name, True),
+    ("commit_user", is_text, True),
+    ("commit_identifier", is_whole, True),
+    ("commit_kind", is_text, True),
+    ("time_millis", is_whole, True),
+    ("base_manifest_list_size", is_whole, False),
+    ("delta_manifest_list_size", is_whole, False),
+    ("total_record_count", is_whole, False),
+    ("delta_record_count", is_whole, False),
+    ("index_manifest", _is_plain_name, False),
+    ("statistics", _is_plain_name, False),
+    ("watermark", is_whole, False),
+    ("uuid", is_text, False),
+    ("properties", _is_properties, False),
+]
+"""Field, check, and whether it must be there: snapshots of old versions lack some."""

@@ -11,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 from pypaimon.build_info import full_version
 from pypaimon.common.predicate_builder import PredicateBuilder
-from pypaimon.manifest.manifest_file_manager import ManifestFileManager
-from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.read.split_serializer import deserialize_split_v1, serialize_split_v1
@@ -22,6 +20,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from paimon_sink.core.errors import (
     CommitConflictError,
     CorruptTableError,
+    MessageError,
     PwcError,
     SchemaMismatchError,
     StorageError,
@@ -47,7 +46,16 @@ from paimon_sink.formats.base import (
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
-from paimon_sink.formats.paimon.entries import ADD, UNAWARE_BUCKET, as_deletion, decode_entry, encode_entry, new_entry
+from paimon_sink.formats.paimon.entries import (
+    ADD,
+    UNAWARE_BUCKET,
+    as_deletion,
+    check_entry,
+    decode_entry,
+    encode_entry,
+    new_entry,
+)
+from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import COMMIT_ID, LEDGER, SnapshotFiles, encode_ledger, publication
 from paimon_sink.formats.paimon.stats import column_stats
@@ -68,21 +76,6 @@ class _Seen:
 
     snapshot: Snapshot | None
     schema_id: int
-
-
-class _Manifests(ManifestFileManager):
-    """pypaimon's manifests; one that cannot be understood is an error that names it."""
-
-    def read(self, manifest_file_name: str, *args: Any, **kwargs: Any) -> list[ManifestEntry]:
-        try:
-            return list(super().read(manifest_file_name, *args, **kwargs))
-        except (OSError, PwcError):
-            raise
-        except Exception as error:
-            raise CorruptTableError(
-                f"Cannot read the manifest {self.manifest_path}/{manifest_file_name} ({error!r}). Nothing was "
-                "committed. Restore the file, or roll the table back."
-            ) from error
 
 
 class PaimonTable(Table):
@@ -111,8 +104,8 @@ class PaimonTable(Table):
         self._snapshots = snapshots
         self._paths = native.path_factory()
         self._claims = ClaimFiles(store, schemas.location, identity)
-        self._manifests = _Manifests(native)
-        self._lists = ManifestListManager(native)
+        self._manifests = Manifests(native)
+        self._lists = ManifestLists(native)
         self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists)
 
     # ------------------------------------------------------------ tasks
@@ -147,6 +140,10 @@ class PaimonTable(Table):
 
     # ------------------------------------------------------------ coordinator
 
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        for file in files:
+            check_entry(file, entry := decode_entry(file.entry, self.native), path=self._path_of(entry))
+
     def look(self, *, commit_user: str) -> Head:
         schema_ids = self._schemas.ids()
         if not schema_ids:
@@ -178,8 +175,8 @@ class PaimonTable(Table):
     ) -> Prepared:
         seen: _Seen = head.native
         existing = self._manifests_of(seen.snapshot)
-        added = [decode_entry(file.entry, self.native) for file in plan.files]
-        entries = [*self._replaced(plan, existing, added), *added]
+        added = self._entries_of(plan)
+        entries = [*self._replaced(plan, seen.snapshot, existing, added), *added]
         unique = uuid.uuid4()
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
         names = [base_list, delta_list]
@@ -333,20 +330,20 @@ class PaimonTable(Table):
     def _path_of(self, entry: ManifestEntry) -> str:
         return f"{self._directory(tuple(entry.partition.values), entry.bucket)}/{entry.file.file_name}"
 
+    def _entries_of(self, plan: Plan) -> list[ManifestEntry]:
+        entries = [decode_entry(file.entry, self.native) for file in plan.files]
+        if not plan.schema_ids.issuperset(entry.file.schema_id for entry in entries):
+            raise MessageError(
+                "A commit message describes a data file as of another schema than its task wrote with. Nothing was "
+                "committed."
+            )
+        return entries
+
     def _manifests_of(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
         try:
             return list(self._lists.read_all(snapshot))
         except FileNotFoundError as error:
             raise self._missing(snapshot, error) from error
-        except (OSError, PwcError):
-            raise
-        except Exception as error:
-            assert snapshot is not None
-            raise CorruptTableError(
-                f"Cannot read the manifest lists {snapshot.base_manifest_list} and {snapshot.delta_manifest_list} of "
-                f"snapshot {snapshot.id} of {self.label} ({error!r}). Nothing was committed. Restore them, or roll "
-                "the table back."
-            ) from error
 
     def _missing(self, snapshot: Snapshot | None, error: FileNotFoundError) -> PwcError:
         if snapshot != self._snapshots.newest():
@@ -354,16 +351,19 @@ class PaimonTable(Table):
                 f"The newest snapshot of {self.label} expired while the next one was being built."
             )
         return CorruptTableError(
-            f"A manifest list of the newest snapshot of {self.label} is missing ({error}). Nothing was committed. "
-            "Restore it, or roll the table back."
+            f"A manifest or a manifest list of the newest snapshot of {self.label} is missing ({error}). Nothing "
+            "was committed. Restore it, or roll the table back."
         )
 
     def _replaced(
-        self, plan: Plan, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
+        self, plan: Plan, base: Snapshot | None, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
     ) -> list[ManifestEntry]:
         if plan.replace is Replace.NOTHING or not manifests:
             return []
-        live = self._manifests.read_entries_parallel(manifests, drop_stats=False)
+        try:
+            live = self._manifests.read_entries_parallel(manifests, drop_stats=False)
+        except FileNotFoundError as error:
+            raise self._missing(base, error) from error
         if plan.replace is Replace.WRITTEN_PARTITIONS:
             written = {tuple(entry.partition.values) for entry in added}
             live = [entry for entry in live if tuple(entry.partition.values) in written]

@@ -1,0 +1,418 @@
+"""``pwc verify`` finds what was planted, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pypaimon.manifest.manifest_list_manager import ManifestListManager
+
+from paimon_sink.formats.audit import Trouble
+from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.maintain.verify import Report, verify
+from tests.support import foreign
+from tests.support.batches import of_query, path_in
+from tests.support.lake import Lake, rows
+
+
+def troubles(report: Report) -> list[tuple[Trouble, str]]:
+    return [(found.trouble, found.where) for found in report.problems]
+
+
+def a_table(lake: Lake, *, batches: int = 4) -> Lake:
+    """Batches 0, 1, … with two rows each, in a file each."""
+    for batch in range(batches):
+        lake.append(batch, rows(2 * batch, 2 * batch + 1))
+    return lake
+
+
+def store_bytes(lake: Lake, name: str, data: bytes) -> None:
+    lake.open().store.write(path_in(lake, name), data)
+
+
+def delete(lake: Lake, name: str) -> None:
+    lake.open().store.delete(path_in(lake, name))
+
+
+def read_bytes(lake: Lake, name: str) -> bytes:
+    return lake.open().store.read(path_in(lake, name))
+
+
+def file_of(lake: Lake, batch: int) -> str:
+    """The data file of one batch of ``a_table``."""
+    audit = lake.open().audit()
+    line = audit.lines()[0]
+    for publication in line.publications:
+        (file,) = audit.contents(line, publication).entered
+        if publication.batch_id == batch:
+            return file.path
+    raise AssertionError(batch)
+
+
+def rewrite_snapshot(lake: Lake, snapshot_id: int, change: Callable[[dict[str, Any]], None]) -> None:
+    name = f"snapshot/snapshot-{snapshot_id}"
+    body = json.loads(read_bytes(lake, name))
+    change(body)
+    store_bytes(lake, name, json.dumps(body).encode())
+
+
+def rewrite_ledger(lake: Lake, snapshot_id: int, change: Callable[[dict[str, Any]], None]) -> None:
+    def inside(body: dict[str, Any]) -> None:
+        ledger = json.loads(body["properties"]["pwc.ledger"])
+        change(ledger)
+        body["properties"]["pwc.ledger"] = json.dumps(ledger)
+
+    rewrite_snapshot(lake, snapshot_id, inside)
+
+
+def manifest_of(lake: Lake, snapshot_id: int) -> str:
+    """The one manifest that a batch of ``a_table`` wrote."""
+    table = lake.open()
+    assert isinstance(table, PaimonTable)
+    publication = next(found for found in table.history() if found.snapshot_id == snapshot_id)
+    (manifest,) = ManifestListManager(table.native).read_delta(publication.native)
+    return f"manifest/{manifest.file_name}"
+
+
+# ---------------------------------------------------------------- a table that is whole
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["footers", "rows"])
+def test_a_whole_table_has_no_problems_and_its_figures_are_right(lake: Lake, deep: bool) -> None:
+    a_table(lake, batches=3)
+    lake.with_options(commitUser="other").append(0, rows(100, day="sunday"))
+
+    report = verify(lake.open(), deep=deep)
+
+    assert report.problems == ()
+    assert report.orphans == ()
+    assert (report.snapshots, report.first_snapshot, report.newest_snapshot) == (4, 1, 4)
+    assert (report.batches, report.commit_users) == (4, 2)
+    assert (report.data_files, report.rows) == (4, 7)
+    assert report.data_bytes == sum(lake.open().store.size(path_in(lake, name)) for name in lake.data_files())
+
+
+def test_an_empty_table_is_whole(local_lake: Lake) -> None:
+    local_lake.write()
+
+    report = verify(local_lake.open())
+
+    assert report.good
+    assert (report.snapshots, report.rows, report.data_files) == (0, 0, 0)
+
+
+def test_a_table_that_other_engines_and_overwrites_worked_on_is_whole(lake: Lake) -> None:
+    a_table(lake, batches=2)
+    foreign.append(lake, rows(50))
+    lake.commit(2, lake.write(rows(60, 61)), overwrite=True)
+    foreign.overwrite(lake, rows(70))
+    foreign.append(lake, rows(71), commit_user="flink", identifier=9)
+    lake.append(3, rows(80))
+
+    report = verify(lake.open(), deep=True)
+
+    assert report.problems == ()
+    assert report.rows == len(lake.ids()) == 3
+
+
+def test_a_partitioned_table_is_whole_whatever_its_values_are(local_lake: Lake) -> None:
+    lake = local_lake.with_options(partitionBy="day")
+    for batch, day in enumerate(["monday", "a/b", "x=y", "50%", "ü", "", None, "a b"]):
+        lake.append(batch, rows(batch, day=day))
+
+    report = verify(lake.open(), deep=True)
+
+    assert report.problems == ()
+    assert report.orphans == ()
+    assert report.data_files == 8
+
+
+def test_a_table_whose_oldest_snapshots_expired_is_whole(local_lake: Lake) -> None:
+    a_table(local_lake)
+    for snapshot_id in (1, 2):
+        delete(local_lake, f"snapshot/snapshot-{snapshot_id}")
+
+    report = verify(local_lake.open(), deep=True)
+
+    assert report.problems == ()
+    assert (report.first_snapshot, report.rows) == (3, 8)
+
+
+def test_a_taken_over_name_may_start_again_at_batch_0(local_lake: Lake) -> None:
+    local_lake.commit(0, of_query(local_lake.write(rows(1)), "first"))
+    local_lake.commit(1, of_query(local_lake.write(rows(2)), "first"))
+    local_lake.with_options(takeover="true").commit(0, of_query(local_lake.write(rows(3)), "second"))
+
+    assert verify(local_lake.open()).problems == ()
+
+
+def test_a_user_that_was_silent_for_longer_than_the_retention_may_leave_the_ledger(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    rewrite_ledger(local_lake, 1, lambda ledger: ledger["users"]["test"].__setitem__(4, 0))
+    local_lake.with_options(commitUser="other", ledger__retention="1d").append(0, rows(2))
+
+    assert verify(local_lake.open()).problems == ()
+
+
+# ---------------------------------------------------------------- planted damage: data files
+
+
+def test_a_deleted_data_file_is_found(lake: Lake) -> None:
+    a_table(lake)
+    gone = file_of(lake, 1)
+    delete(lake, gone)
+
+    assert troubles(verify(lake.open())) == [(Trouble.MISSING_FILE, gone)]
+
+
+def test_a_truncated_data_file_is_found(lake: Lake) -> None:
+    a_table(lake)
+    name = file_of(lake, 2)
+    store_bytes(lake, name, read_bytes(lake, name)[:-7])
+
+    assert troubles(verify(lake.open())) == [(Trouble.DAMAGED_FILE, name)]
+
+
+def test_a_data_file_with_a_garbled_footer_of_the_same_size_is_found(local_lake: Lake) -> None:
+    a_table(local_lake)
+    name = file_of(local_lake, 0)
+    whole = read_bytes(local_lake, name)
+    store_bytes(local_lake, name, whole[:-40] + b"x" * 40)
+
+    assert troubles(verify(local_lake.open())) == [(Trouble.DAMAGED_FILE, name)]
+
+
+def test_garbled_rows_are_found_when_rows_are_read(local_lake: Lake) -> None:
+    a_table(local_lake)
+    name = file_of(local_lake, 0)
+    whole = read_bytes(local_lake, name)
+    store_bytes(local_lake, name, whole[:4] + b"\xff" * 60 + whole[64:])
+
+    assert verify(local_lake.open()).good
+    assert troubles(verify(local_lake.open(), deep=True)) == [(Trouble.DAMAGED_FILE, name)]
+
+
+def test_a_data_file_with_another_number_of_rows_is_found(local_lake: Lake) -> None:
+    local_lake.append(0, rows(*range(2000)))
+    name = file_of(local_lake, 0)
+    other = pa.BufferOutputStream()
+    pq.write_table(pa.table({"id": [1], "day": ["monday"]}), other)
+    shorter = other.getvalue().to_pybytes()
+    padding = len(read_bytes(local_lake, name)) - len(shorter)
+    # Of the same size; a reader finds the footer from the end.
+    store_bytes(local_lake, name, shorter[:4] + bytes(padding) + shorter[4:])
+
+    report = verify(local_lake.open())
+
+    assert troubles(report) == [(Trouble.DAMAGED_FILE, name)]
+    assert report.problems[0].what == "has 1 rows, its manifest says 2,000"
+
+
+def test_a_file_that_is_in_twice_is_found(local_lake: Lake) -> None:
+    """What a coordinator would do that believed a message it was sent a second time under another number."""
+    message = local_lake.append(0, rows(1, 2))
+    local_lake.commit(1, message)
+
+    assert (Trouble.DOUBLED_FILE, "snapshot 2") in troubles(verify(local_lake.open()))
+
+
+def test_files_that_nothing_names_are_listed_and_are_no_problem(lake: Lake) -> None:
+    a_table(lake)
+    in_flight = lake.files_of([lake.write(rows(99))])
+    store_bytes(lake, "manifest/manifest-left-behind-0", b"x")
+    store_bytes(lake, "snapshot/.snapshot-9.0123.tmp", b"x")
+
+    report = verify(lake.open())
+
+    assert report.good
+    left = ["manifest/manifest-left-behind-0", "snapshot/.snapshot-9.0123.tmp"]
+    assert [orphan.path for orphan in report.orphans] == sorted([*in_flight, *left])
+    assert [orphan.size_bytes for orphan in report.orphans if orphan.path in left] == [1, 1]
+
+
+# ---------------------------------------------------------------- planted damage: metadata
+
+
+def test_a_snapshot_gap_is_found(lake: Lake) -> None:
+    a_table(lake)
+    delete(lake, "snapshot/snapshot-2")
+
+    report = verify(lake.open())
+
+    assert troubles(report) == [(Trouble.GAP, "snapshot 2")]
+    assert report.data_files == 4, "what the snapshots on both sides of the gap name is still checked"
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"null", b"\xff", b'{"id": 3}'], ids=repr)
+def test_a_broken_snapshot_is_found_by_name(local_lake: Lake, data: bytes) -> None:
+    a_table(local_lake)
+    store_bytes(local_lake, "snapshot/snapshot-3", data)
+
+    assert (Trouble.BROKEN_METADATA, "snapshot/snapshot-3") in troubles(verify(local_lake.open()))
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"Obj\x01"], ids=repr)
+def test_a_broken_manifest_is_found_once_although_every_later_snapshot_names_it(local_lake: Lake, data: bytes) -> None:
+    a_table(local_lake)
+    name = manifest_of(local_lake, 2)
+    store_bytes(local_lake, name, data)
+
+    report = verify(local_lake.open())
+
+    assert troubles(report) == [(Trouble.BROKEN_METADATA, name)]
+    assert report.rows is None, "it cannot be counted, and is not guessed"
+
+
+def test_a_missing_manifest_and_a_missing_list_are_found(local_lake: Lake) -> None:
+    a_table(local_lake)
+    manifest, listing = manifest_of(local_lake, 2), f"manifest/{local_lake.snapshots()[0]['deltaManifestList']}"
+    delete(local_lake, manifest)
+    delete(local_lake, listing)
+
+    assert set(troubles(verify(local_lake.open()))) == {
+        (Trouble.MISSING_FILE, manifest),
+        (Trouble.MISSING_FILE, listing),
+    }
+
+
+def test_a_manifest_that_lost_entries_is_found(local_lake: Lake) -> None:
+    lake = local_lake.with_options(partitionBy="day")
+    lake.append(0, rows(1))
+    lake.append(1, rows(2), rows(3, day="sunday"))
+    damaged = manifest_of(lake, 2)
+    store_bytes(lake, damaged, read_bytes(lake, manifest_of(lake, 1)))
+
+    assert troubles(verify(lake.open())) == [(Trouble.WRONG_COUNT, damaged)]
+
+
+@pytest.mark.parametrize("count", ["totalRecordCount", "deltaRecordCount"])
+def test_a_snapshot_that_states_other_numbers_than_its_manifests_is_found(local_lake: Lake, count: str) -> None:
+    a_table(local_lake)
+    rewrite_snapshot(local_lake, 2, lambda body: body.update({count: 77}))
+
+    report = verify(local_lake.open())
+
+    assert troubles(report) == [(Trouble.WRONG_COUNT, "snapshot 2")]
+    assert "says 77 rows" in report.problems[0].what
+
+
+def test_a_commit_that_another_one_was_not_built_on_is_found(local_lake: Lake) -> None:
+    """What is left when two writers publish on the same base and one of them is lost."""
+    a_table(local_lake)
+    without = local_lake.snapshots()[1]["baseManifestList"]
+    rewrite_snapshot(local_lake, 3, lambda body: body.update(baseManifestList=without, totalRecordCount=4))
+
+    found = troubles(verify(local_lake.open()))
+
+    assert (Trouble.BROKEN_CHAIN, "snapshot 3") in found
+
+
+# ---------------------------------------------------------------- planted damage: batches and the ledger
+
+
+def test_a_doubled_batch_is_found(local_lake: Lake) -> None:
+    a_table(local_lake)
+    twin = local_lake.snapshots()[1]
+    rewrite_snapshot(local_lake, 3, lambda body: body.update(commitIdentifier=twin["commitIdentifier"]))
+
+    assert (Trouble.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
+
+
+def test_a_replay_that_another_engine_committed_again_is_found(lake: Lake) -> None:
+    a_table(lake, batches=1)
+    foreign.append(lake, rows(1), commit_user="flink", identifier=7)
+    foreign.append(lake, rows(1), commit_user="flink", identifier=7)
+
+    assert troubles(verify(lake.open())) == [(Trouble.DOUBLED_BATCH, "snapshot 3")]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        pytest.param(lambda users: users["test"].__setitem__(0, 1), "its ledger has batch 1", id="goes back"),
+        pytest.param(lambda users: users.pop("test"), "its ledger has nothing", id="forgets its own batch"),
+        pytest.param(lambda users: users.pop("other"), "without other", id="forgets another user"),
+        pytest.param(lambda users: users["other"].__setitem__(0, 2), "other goes back from batch 5", id="other back"),
+        pytest.param(lambda users: users["other"].__setitem__(2, "x"), "a second time", id="other committed again"),
+        pytest.param(lambda users: users["other"].__setitem__(3, 99), "a later one", id="from the future"),
+    ],
+)
+def test_a_ledger_that_is_out_of_order_is_found(
+    local_lake: Lake, change: Callable[[dict[str, list[Any]]], None], what: str
+) -> None:
+    local_lake.with_options(commitUser="other").append(5, rows(100))
+    a_table(local_lake, batches=3)
+    rewrite_ledger(local_lake, 4, lambda ledger: change(ledger["users"]))
+
+    report = verify(local_lake.open())
+
+    assert {found.trouble for found in report.problems} == {Trouble.LEDGER}
+    assert any(found.where == "snapshot 4" and what in found.what for found in report.problems)
+
+
+def test_an_unreadable_ledger_is_found_by_its_snapshot(local_lake: Lake) -> None:
+    a_table(local_lake)
+    rewrite_snapshot(local_lake, 2, lambda body: body["properties"].update({"pwc.ledger": "{"}))
+
+    assert (Trouble.LEDGER, "snapshot 2") in troubles(verify(local_lake.open()))
+
+
+# ---------------------------------------------------------------- tags, branches, and tables that move
+
+
+def test_what_a_tag_keeps_is_checked_and_no_orphan(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    store_bytes(local_lake, "tag/tag-first", read_bytes(local_lake, "snapshot/snapshot-1"))
+    kept = file_of(local_lake, 0)
+    local_lake.commit(1, local_lake.write(rows(50)), overwrite=True)
+    delete(local_lake, "snapshot/snapshot-1")
+
+    whole = verify(local_lake.open())
+    delete(local_lake, kept)
+
+    assert (whole.problems, whole.orphans, whole.tags_and_branches) == ((), (), ("tag first",))
+    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, kept)]
+
+
+def test_what_a_branch_keeps_is_checked_and_no_orphan(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    store_bytes(local_lake, "branch/branch-test/snapshot/snapshot-1", read_bytes(local_lake, "snapshot/snapshot-1"))
+    kept = file_of(local_lake, 0)
+    local_lake.commit(1, local_lake.write(rows(50)), overwrite=True)
+    delete(local_lake, "snapshot/snapshot-1")
+
+    whole = verify(local_lake.open())
+    delete(local_lake, kept)
+
+    assert (whole.problems, whole.orphans, whole.tags_and_branches) == ((), (), ("branch test",))
+    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, kept)]
+
+
+def test_a_table_that_is_expired_while_it_is_read_is_read_again(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    old = file_of(local_lake, 0)
+    local_lake.commit(1, local_lake.write(rows(50)), overwrite=True)
+
+    def expire(part: str, done: int, of: int) -> None:
+        delete(local_lake, "snapshot/snapshot-1")
+        delete(local_lake, old)
+
+    assert verify(local_lake.open(), progress=expire).problems == ()
+
+
+def test_a_batch_that_lands_while_the_table_is_read_leaves_no_orphans(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    landed: list[int] = []
+
+    def land(part: str, done: int, of: int) -> None:
+        if not landed:
+            landed.append(1)
+            local_lake.append(1, rows(50))
+
+    report = verify(local_lake.open(), progress=land)
+
+    assert (report.problems, report.orphans) == ((), ())
