@@ -139,7 +139,7 @@ class PaimonAudit(Audit):
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     def ledger(self, publication: Publication) -> Ledger | None:
-        return self._snapshots.ledger_in(publication.native)
+        return self._snapshots.stated_ledger(publication.native)
 
     # ------------------------------------------------------------ what a snapshot names
 

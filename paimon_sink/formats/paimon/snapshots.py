@@ -79,7 +79,12 @@ class SnapshotFiles:
         self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
-        """The ledger a snapshot of ours carries; other engines' ones have none."""
+        """The ledger a snapshot of ours carries, together with the snapshot itself; other engines' ones have none."""
+        stated = self.stated_ledger(snapshot)
+        return None if stated is None else _agreed(stated, snapshot)
+
+    def stated_ledger(self, snapshot: Snapshot) -> Ledger | None:
+        """The ledger to the letter, for those who check it."""
         text = (snapshot.properties or {}).get(LEDGER)
         return None if text is None else decode_ledger(text, source=self.path(snapshot.id))
 
@@ -153,6 +158,22 @@ def _entry(fields: Any) -> LedgerEntry:
     if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms))):
         raise ValueError(f"an entry reads {reprlib.repr(fields)}")
     return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)
+
+
+def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:
+    """The ledger, if it says of its own snapshot what that says itself: one of them decides which files may go."""
+    own = publication(snapshot)
+    if own.batch_id is None or own.commit_user is None:
+        return ledger
+    told = LedgerEntry(own.batch_id, own.query_id, own.commit_id, own.snapshot_id, own.at_ms)
+    entry = ledger.entries.get(own.commit_user, told)
+    if (entry.batch_id, entry.snapshot_id) != (told.batch_id, told.snapshot_id):
+        raise CorruptTableError(
+            f"The ledger in snapshot {snapshot.id} says that its user wrote batch {entry.batch_id} last, the snapshot "
+            f"itself says batch {told.batch_id}. Nothing was committed. Restore the file snapshot-{snapshot.id}, or "
+            "roll the table back to the snapshot before it."
+        )
+    return Ledger({**ledger.entries, own.commit_user: entry}, ledger.complete)
 
 
 def _checked(snapshot: Snapshot, snapshot_id: int) -> Snapshot:
