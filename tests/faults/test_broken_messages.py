@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from paimon_sink.core.messages import MESSAGE_VERSION, DataFile, TaskMessage
 from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.batches import opened, sealed
 from tests.support.lake import Lake, rows
+from tests.support.whole import assert_whole
 
 pytestmark = pytest.mark.fault(39)
 
@@ -102,6 +104,18 @@ def test_messages_of_version_1_are_read_for_as_long_as_the_version_lives() -> No
         ("day=__DEFAULT_PARTITION__/bucket-0/data-1.parquet", (None,), 1, 490),
     ]
     assert found.files[0].entry == b"\x00\x01\xffentry"
+
+
+def test_a_batch_that_version_0_1_0_wrote_is_committed(tmp_path: Path) -> None:
+    """An upgrade between write and commit: a table, two data files and their message, as 0.1.0 left them."""
+    with zipfile.ZipFile(DATA / "table-0.1.0.zip") as archive:
+        archive.extractall(tmp_path)
+    lake = Lake({"warehouse": str(tmp_path / "warehouse")})
+
+    lake.commit(0, PwcCommitMessage((tmp_path / "message.json").read_bytes()))
+
+    assert sorted((row["id"], row["day"]) for row in lake.read()) == [(1, "mönday"), (2, "mönday"), (3, None)]
+    assert_whole(lake)
 
 
 def test_a_message_survives_its_own_encoding() -> None:

@@ -130,6 +130,7 @@ def test_a_rollback_around_the_put_is_not_undone(
 
 
 @pytest.mark.fault(11, 17)
+@pytest.mark.damages
 def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
 
 
 @pytest.mark.fault(11)
+@pytest.mark.damages
 def test_a_replay_does_not_believe_a_stray_snapshot_that_a_killed_try_left_in_a_gap(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,6 +156,7 @@ def test_a_put_of_a_snapshot_file_with_a_lying_answer_is_committed_once(lake: La
 
 
 @pytest.mark.fault(39)
+@pytest.mark.damages
 def test_ledgers_of_version_1_are_read_for_as_long_as_the_version_lives(local_lake: Lake) -> None:
     local_lake.append(0, rows(1))
     ledger = (DATA / "ledger-v1.json").read_text().strip()

@@ -92,6 +92,7 @@ def sent(machine: SinkMachine, user: str, *, tries: int = 1) -> list[Try]:
 
 def goes_to_its_put(machine: SinkMachine, one: Try) -> None:
     while one.taker.at != Step.BEFORE_PUT.value:
+        assert not one.taker.over, one.taker.error
         machine.go_on_by_steps(one=one, count=1)
 
 

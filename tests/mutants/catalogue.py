@@ -242,7 +242,7 @@ MUTANTS = (
         "snapshot-fields-unchecked",
         "a snapshot with fields of another kind is refused by name",
         SNAPSHOT_FILES,
-        '            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot), snapshot_id)\n',
+        '            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot))\n',
         '            return JSON.from_json(raw.decode("utf-8"), Snapshot)\n',
         (f"{HOSTILE_FILES}::test_a_snapshot_with_a_field_of_another_kind_is_named",),
     ),

@@ -43,14 +43,23 @@ class SnapshotFiles:
 
     def read(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot, or None when there is no such file. An unreadable one is an error that names it."""
-        path = self.path(snapshot_id)
+        snapshot = self.read_file(self.path(snapshot_id))
+        if snapshot is not None and snapshot.id != snapshot_id:
+            raise CorruptTableError(
+                f"Cannot read the snapshot {self.path(snapshot_id)} (it calls itself {snapshot.id}). Nothing was "
+                "committed. Restore the file, or roll the table back to the snapshot before it."
+            )
+        return snapshot
+
+    def read_file(self, path: str) -> Snapshot | None:
+        """The snapshot in any file that holds one: a tag, or one of a changelog."""
         try:
             raw = self.store.read(path)
         except FileNotFoundError:
             return None
         try:
             read_json(raw)
-            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot), snapshot_id)
+            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot))
         except Exception as error:
             raise CorruptTableError(
                 f"Cannot read the snapshot {path} ({error!r}). Nothing was committed. Restore the file, or roll the "
@@ -59,7 +68,7 @@ class SnapshotFiles:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot. LATEST is only a hint, and a listing may lag: both are checked against the files."""
-        hinted = self._read(self._hint())
+        hinted = self._read(self.hint())
         if hinted is not None and self._read(hinted.id + 1) is None:
             return hinted
         newest = self._read(max(self.ids(), default=None))
@@ -92,7 +101,8 @@ class SnapshotFiles:
     def _hint_path(self) -> str:
         return self.store.join(self.location, "snapshot", "LATEST")
 
-    def _hint(self) -> int | None:
+    def hint(self) -> int | None:
+        """What LATEST says, which need not be so."""
         try:
             text = self.store.read(self._hint_path).decode("utf-8", "replace").strip()
         except FileNotFoundError:
@@ -176,10 +186,8 @@ def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:
     return Ledger({**ledger.entries, own.commit_user: entry}, ledger.complete)
 
 
-def _checked(snapshot: Snapshot, snapshot_id: int) -> Snapshot:
+def _checked(snapshot: Snapshot) -> Snapshot:
     """The snapshot, if its types are right and its names stay in their directory. pypaimon takes any JSON."""
-    if snapshot.id != snapshot_id:
-        raise ValueError(f"it calls itself {reprlib.repr(snapshot.id)}")
     for name, is_right, required in _CHECKS:
         value = getattr(snapshot, name)
         if not (is_right(value) if required or value is not None else True):
@@ -208,6 +216,7 @@ _CHECKS: list[tuple[str, Callable[[object], bool], bool]] = [
     ("delta_manifest_list_size", is_whole, False),
     ("total_record_count", is_whole, False),
     ("delta_record_count", is_whole, False),
+    ("changelog_manifest_list", _is_plain_name, False),
     ("index_manifest", _is_plain_name, False),
     ("statistics", _is_plain_name, False),
     ("watermark", is_whole, False),
