@@ -37,6 +37,7 @@ def processes_that_name(directory: Path) -> list[str]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.xdist_group("processes")
 def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path) -> None:
     ended = run_demo(tmp_path / "demo", "--rows", "2400", "--batches", "6", "--json")
 
