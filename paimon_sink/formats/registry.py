@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -11,6 +12,8 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 
 __all__ = ["open_table", "open_to_write"]
+
+_LONGEST_SHOWN = 100
 
 _FORMATS = {"paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat")}
 
@@ -54,8 +57,8 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
     missing = [name for name, column in zip(options.partition_by, columns, strict=True) if column is None]
     if missing:
         raise SchemaMismatchError(
-            f"Cannot create {options.label}: partitionBy names {', '.join(missing)}, the rows have "
-            f"{', '.join(schema.names)}."
+            f"Cannot create {options.label}: partitionBy names {_listed(missing)}, the rows have "
+            f"{_listed(schema.names)}."
         )
     return [column for column in columns if column is not None]
 
@@ -63,8 +66,13 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
 def _check_partitioning(options: SinkOptions, table: Table) -> None:
     wanted = [name.lower() for name in options.partition_by]
     if wanted and wanted != [name.lower() for name in table.partition_keys]:
-        has = ", ".join(table.partition_keys) or "nothing"
+        has = _listed(table.partition_keys) or "nothing"
         raise OptionError(
-            f"Cannot write to {options.label}: partitionBy says {', '.join(options.partition_by)}, the table is "
+            f"Cannot write to {options.label}: partitionBy says {_listed(options.partition_by)}, the table is "
             f"partitioned by {has}. Drop partitionBy: it only matters when the table is created."
         )
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names in a sentence. One that nobody would give a column is not repeated whole."""
+    return ", ".join(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…" for name in names)
