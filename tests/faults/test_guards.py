@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from paimon_sink.core.errors import MessageError
+from paimon_sink.core.errors import CorruptTableError, MessageError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage import exclusive
-from tests.support.batches import opened, sealed
+from tests.support.batches import opened, path_in, sealed
 from tests.support.lake import Lake, rows
 
 
@@ -128,3 +129,18 @@ def test_a_look_does_not_believe_a_hint_that_is_behind(local_lake: Lake) -> None
     table.store.write(table.store.join(table.location, "snapshot", "LATEST"), b"1")
 
     assert table.look(commit_user="test").snapshot_id == 2
+
+
+@pytest.mark.fault(38)
+@pytest.mark.damages
+@pytest.mark.parametrize(
+    ("field", "value"), [("options", " "), ("options", {"a": 1}), ("partitionKeys", "day"), ("primaryKeys", [1])]
+)
+def test_a_schema_with_a_field_of_another_kind_is_named(local_lake: Lake, field: str, value: object) -> None:
+    local_lake.append(0, rows(0))
+    path = path_in(local_lake, "schema", "schema-0")
+    store = local_lake.open().store
+    store.write(path, json.dumps({**json.loads(store.read(path)), field: value}).encode())
+
+    with pytest.raises(CorruptTableError, match="schema-0"):
+        local_lake.write(rows(1))

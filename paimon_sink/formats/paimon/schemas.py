@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,14 @@ from pypaimon.schema.schema_manager import SchemaManager
 from pypaimon.schema.table_schema import TableSchema
 
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
+from paimon_sink.core.strict_json import is_text, read_json
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.storage.store import Store
 
 __all__ = ["SchemaFiles", "keeps_all_columns"]
+
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,12 @@ class SchemaFiles:
     def read(self, schema_id: int) -> TableSchema:
         raw = self._raw(schema_id)
         try:
-            return TableSchema.from_json(raw.decode("utf-8"))
+            read_json(raw)
+            return _checked(TableSchema.from_json(raw.decode("utf-8")))
         except Exception as error:
             raise CorruptTableError(
-                f"Cannot read the schema {self.path(schema_id)} ({error!r}). Nothing was written. Restore the file."
+                f"Cannot read the schema {self.path(schema_id)} ({repr(error)[:_LONGEST_REASON]}). Nothing was "
+                "written. Restore the file."
             ) from error
 
     def path(self, schema_id: int) -> str:
@@ -54,6 +60,17 @@ class SchemaFiles:
                 f"The schema {self.path(schema_id)} is gone: the table was dropped while a batch was written. "
                 "Nothing was committed. Restart the query."
             ) from error
+
+
+def _checked(schema: TableSchema) -> TableSchema:
+    """The schema, if what we read of it beside the fields is of its kind. pypaimon takes any JSON."""
+    keys = (schema.partition_keys, schema.primary_keys)
+    if not all(isinstance(names, list) and all(map(is_text, names)) for names in keys):
+        raise ValueError(f"its keys read {reprlib.repr(keys)}")
+    options = schema.options
+    if not isinstance(options, dict) or not all(is_text(text) for pair in options.items() for text in pair):
+        raise ValueError(f"its options read {reprlib.repr(options)}")
+    return schema
 
 
 def keeps_all_columns(old: TableSchema, new: TableSchema) -> str | None:
