@@ -15,7 +15,7 @@ from paimon_sink.core.messages import MESSAGE_VERSION, DataFile, TaskMessage
 from tests.support.batches import opened
 from tests.support.lake import Lake, rows
 
-any_text = st.text(alphabet=st.characters())
+any_text = st.text()  # whole characters: Arrow and Spark know no others, and halves are refused when a message is read
 counts = st.integers(min_value=0, max_value=2**63 - 1)
 files = st.builds(
     DataFile,
