@@ -8,12 +8,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.rest_server import RestCatalogServer
 from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
 from tests.support.places import Place, places, unmet_need
 from tests.support.s3 import S3Server, export, s3_server
+
+# The same examples in every run: what a change is judged by must not depend on luck. Long runs look for new ones.
+settings.register_profile("same every time", derandomize=True)
+settings.load_profile("same every time")
 
 SERVER = pytest.StashKey[tuple[ExitStack, S3Server]]()
 
