@@ -5,24 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.descendants import dying_with_us
+
 __all__ = ["Daemon", "Process", "kill_sessions", "processes"]
 
 _LONGEST_DEATH_S = 30.0
-
-# Asks the kernel to kill the process with us, however we die; ``exec`` keeps that.
-_DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() == int(sys.argv[1]):
-    os.execvp(sys.argv[2], sys.argv[2:])
-"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +67,7 @@ class Daemon:
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], log: Path) -> None:
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command],
+                dying_with_us(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
-from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.exclusive import fsync_directory, put_local, write_synced
 from paimon_sink.storage.output import LocalOutput, Output
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
@@ -84,16 +83,6 @@ class LocalStore(Store):
     def delete(self, path: str) -> None:
         with self._doing("delete", path), suppress(FileNotFoundError):
             os.unlink(path)
-
-    def delete_many(self, paths: Iterable[str]) -> None:
-        first: StorageError | None = None
-        for path in paths:
-            try:
-                self.delete(path)
-            except StorageError as error:
-                first = first or error
-        if first is not None:
-            raise first
 
     def mkdirs(self, path: str) -> None:
         with self._doing("create the directory", path):

@@ -102,15 +102,8 @@ class RemoteStore(Store):
     def delete_many(self, paths: Iterable[str]) -> None:
         if self._protocol == "s3":
             self._delete_in_bulk(paths)
-            return
-        first: StorageError | None = None
-        for path in paths:
-            try:
-                self.delete(path)
-            except StorageError as error:
-                first = first or error
-        if first is not None:
-            raise first
+        else:
+            super().delete_many(paths)
 
     def mkdirs(self, path: str) -> None:
         return

@@ -75,9 +75,16 @@ class Store(ABC):
     def delete(self, path: str) -> None:
         """Remove a file. That it is absent already is fine."""
 
-    @abstractmethod
     def delete_many(self, paths: Iterable[str]) -> None:
         """Remove files. Tries all of them before it raises."""
+        first: StorageError | None = None
+        for path in paths:
+            try:
+                self.delete(path)
+            except StorageError as error:
+                first = first or error
+        if first is not None:
+            raise first
 
     @abstractmethod
     def mkdirs(self, path: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import paimon_sink
+from tests.spark.support import Checkpoint, Source
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -42,3 +43,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             yield session
         finally:
             session.stop()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    """A source without rows yet."""
+    return Source(tmp_path / "source")
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    return Checkpoint(tmp_path / "checkpoint")

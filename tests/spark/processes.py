@@ -18,6 +18,8 @@ from typing import Self
 
 import pyspark
 
+from tests.support.descendants import dying_with_us
+
 __all__ = ["HOST", "ClusterDaemons", "Driver", "Job", "is_alive", "parent_of", "until"]
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,15 +27,6 @@ HOST = "127.0.0.1"
 _LONGEST_WAIT_S = 240.0
 # They live for seconds: compiling well is not worth it.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
-# Asks the kernel to kill the process with us, however we die; ``exec`` keeps that.
-_DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
@@ -217,8 +210,7 @@ class ClusterDaemons:
 
     def _start(self, name: str, *arguments: str) -> None:
         spark_class = str(Path(self._env["SPARK_HOME"]) / "bin" / "spark-class")
-        command = [sys.executable, "-I", "-c", _DIE_WITH_PARENT, str(os.getpid())]
-        command += [spark_class, f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+        command = dying_with_us([spark_class, f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments])
         log = self._scratch / f"{len(self._daemons)}.log"
         self._daemons.append(_Session(command, log=log, env=self._env))
 

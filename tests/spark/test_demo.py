@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.descendants import processes_that_name
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -21,17 +23,6 @@ def run_demo(directory: Path, *arguments: str) -> subprocess.CompletedProcess[st
         timeout=540,
         check=False,
     )
-
-
-def processes_that_name(directory: Path) -> list[str]:
-    """Command lines of whatever still runs there; the driver, its JVM and its workers all carry the directory."""
-    lines = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:
-            continue
-    return [line for line in lines if str(directory) in line]
 
 
 @pytest.mark.spark

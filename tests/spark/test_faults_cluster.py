@@ -38,17 +38,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterDaemons
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(source: Source) -> Source:
     """Two batches of four files, each of them a task."""
-    found = Source(tmp_path / "source")
     for file in range(2 * TASKS):
-        found.add(range(10 * file, 10 * file + 10))
-    return found
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
+        source.add(range(10 * file, 10 * file + 10))
+    return source
 
 
 @pytest.fixture

@@ -19,16 +19,6 @@ STEPS_OF_A_TASK = [Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
-    return Source(tmp_path / "source")
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
-
-
-@pytest.fixture
 def director(spark: SparkSession, tmp_path: Path) -> Director:
     spark.dataSource.register(Directed)
     return Director(tmp_path / "director")

@@ -14,22 +14,12 @@ import pytest
 from integration.soak.count import Figures, count
 from integration.soak.kills import KINDS, plan
 from integration.soak.place import BATCH_WRITER, ROWS_A_BATCH, STREAMS, Place, first_id
+from tests.support.descendants import processes_that_name
 from tests.support.lake import Lake, rows
 from tests.support.s3 import S3Server
 
 ROOT = Path(__file__).parent.parent.parent
 KILLS = 12
-
-
-def processes_that_name(directory: Path) -> list[str]:
-    """Command lines of whatever still runs there; daemons, drivers and executors all carry the directory."""
-    lines = []
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(process.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:
-            continue
-    return [line for line in lines if str(directory) in line]
 
 
 @pytest.mark.spark

@@ -18,16 +18,6 @@ from tests.support.lake import Lake
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def source(tmp_path: Path) -> Source:
-    return Source(tmp_path / "source")
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
-
-
 def test_a_stream_creates_its_table_and_every_batch_is_a_snapshot(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint
 ) -> None:

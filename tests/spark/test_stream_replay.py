@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -15,16 +13,10 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
-    found = Source(tmp_path / "source")
-    found.add(range(10))
-    found.add(range(10, 20))
-    return found
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
+def source(source: Source) -> Source:
+    source.add(range(10))
+    source.add(range(10, 20))
+    return source
 
 
 def counts(rows: DataFrame) -> DataFrame:

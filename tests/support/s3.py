@@ -12,7 +12,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time
@@ -22,6 +21,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.support.descendants import dying_with_us
 
 __all__ = ["S3Server", "export", "s3_server"]
 
@@ -33,15 +34,6 @@ _BUCKET = "lake"
 _MINIO_IMAGE = "minio/minio:RELEASE.2025-04-22T22-12-26Z"
 _READY_WITHIN_S = 90.0
 _STOP_WITHIN_S = 2.0
-
-# Asks the kernel to kill the server with us, however we die; ``exec`` keeps that.
-_DIE_WITH_PARENT = """
-import ctypes, os, signal, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
 
 
 @dataclass(frozen=True)
@@ -201,7 +193,7 @@ def _run(
     log = directory / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _DIE_WITH_PARENT, str(os.getpid()), *command],
+            dying_with_us(command),
             env=os.environ | environment,
             cwd=directory,
             stdin=subprocess.DEVNULL,
