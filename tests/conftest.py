@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.rest_server import RestCatalogServer
+from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
-from tests.support.s3 import S3Server, export, s3_server
+from tests.support.places import Place, places, unmet_need
+from tests.support.postgres import postgres_server
+from tests.support.s3 import TABLE_BUCKET, S3Server, export, s3_server, seaweedfs
 
 SERVER = pytest.StashKey[tuple[ExitStack, S3Server]]()
 
@@ -18,7 +22,7 @@ SERVER = pytest.StashKey[tuple[ExitStack, S3Server]]()
 def pytest_configure(config: pytest.Config) -> None:
     """Start one S3 server for the run, before workers are started: they find it in the environment."""
     is_worker = hasattr(config, "workerinput")
-    if is_worker or "not s3" in config.option.markexpr:
+    if is_worker or config.option.collectonly or "not s3" in config.option.markexpr:
         return
     stack = ExitStack()
     server = stack.enter_context(s3_server())
@@ -41,6 +45,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"S3 tests used {config.stash[SERVER][1].kind}.")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark modules that were written for a fault; leave out what a place lacks (docs/fault-matrix.md says why)."""
+    mark_modules(items)
+    lacking = [item for item in items if unmet_need(item) is not None]
+    if lacking:
+        config.hook.pytest_deselected(items=lacking)
+        items[:] = [item for item in items if item not in set(lacking)]
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[S3Server]:
     """The server of this run."""
@@ -59,8 +73,75 @@ def s3_lake(s3: S3Server) -> Lake:
     return Lake({"warehouse": f"s3://{s3.bucket}/{uuid.uuid4().hex}", **s3.options()})
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture
+def rest_server(tmp_path: Path) -> Iterator[RestCatalogServer]:
+    with RestCatalogServer(tmp_path / "rest-warehouse") as server:
+        yield server
+
+
+@pytest.fixture
+def rest_lake(rest_server: RestCatalogServer) -> Lake:
+    return Lake(
+        {
+            "warehouse": rest_server.warehouse,
+            "catalog.type": "rest",
+            "catalog.uri": rest_server.uri,
+            "catalog.token.provider": "bear",
+            "catalog.token": rest_server.token,
+        }
+    )
+
+
+@pytest.fixture
+def iceberg_sqlite_lake(tmp_path: Path) -> Lake:
+    return Lake({"warehouse": str(tmp_path / "iceberg"), "tableFormat": "iceberg"})
+
+
+@pytest.fixture(scope="session")
+def iceberg_server(s3: S3Server) -> Iterator[S3Server]:
+    """An S3 server with an Iceberg REST catalog on it."""
+    with ExitStack() as stack:
+        yield s3 if s3.iceberg_uri is not None else seaweedfs(stack)
+
+
+@pytest.fixture
+def iceberg_rest_lake(iceberg_server: S3Server) -> Lake:
+    """A database of its own for each test: the catalog is shared."""
+    return Lake(
+        {
+            "warehouse": TABLE_BUCKET,
+            "tableFormat": "iceberg",
+            "catalog.type": "rest",
+            "catalog.uri": str(iceberg_server.iceberg_uri),
+            "catalog.credential": f"{iceberg_server.access_key}:{iceberg_server.secret_key}",
+            **iceberg_server.options(),
+        },
+        table=f"sales_{uuid.uuid4().hex}.orders",
+    )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    with postgres_server() as uri:
+        yield uri
+
+
+@pytest.fixture
+def iceberg_postgres_lake(postgres: str, tmp_path: Path) -> Lake:
+    """A catalog of its own for each test, in one database."""
+    return Lake(
+        {
+            "warehouse": str(tmp_path / "iceberg"),
+            "tableFormat": "iceberg",
+            "catalog.type": "sql",
+            "catalog.uri": postgres,
+            "catalog.name": uuid.uuid4().hex,
+        }
+    )
+
+
+@pytest.fixture(params=places("local", "s3"))
 def lake(request: pytest.FixtureRequest) -> Lake:
     """A warehouse on every store."""
-    found: Lake = request.getfixturevalue(f"{request.param}_lake")
-    return found
+    where: Place = request.param
+    return where.lake(request)

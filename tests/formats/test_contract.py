@@ -12,9 +12,9 @@ import pytest
 from paimon_sink.core.errors import TableChangedError, TableNotFoundError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.base import (
-    Claim,
     Comparison,
     Filter,
+    Format,
     Head,
     Ledger,
     LedgerEntry,
@@ -23,13 +23,14 @@ from paimon_sink.formats.base import (
     PutOutcome,
     Table,
 )
-from paimon_sink.formats.paimon.format import PaimonFormat
-from tests.support import foreign
+from paimon_sink.formats.registry import _format
 from tests.support.batches import plan, sink_options, write_plan
+from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
-NOW_MS = 1_700_000_000_000
+NOW_MS = 4_102_444_800_000
+"""Later than now: a format may refuse to let a table's clock run backwards."""
 
 
 def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
@@ -50,23 +51,27 @@ def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
     return prepared
 
 
-def manifests(place: Lake) -> list[str]:
-    return place.files("manifest/")
+def adapter(place: Lake) -> Format:
+    return _format(sink_options(place))
+
+
+def metadata(place: Lake) -> list[str]:
+    return [path for path in place.files() if not path.endswith(".parquet")]
 
 
 # ---------------------------------------------------------------- opening and creating
 
 
 def test_a_table_that_is_not_there_opens_as_none(place: Lake) -> None:
-    assert PaimonFormat().open(sink_options(place)) is None
+    assert adapter(place).open(sink_options(place)) is None
     with pytest.raises(TableNotFoundError, match=r"sales\.orders"):
         place.open()
 
 
 def test_a_created_table_says_what_it_is(place: Lake) -> None:
-    created = PaimonFormat().create(sink_options(place), SCHEMA, ["day"])
+    created = adapter(place).create(sink_options(place), SCHEMA, ["day"])
 
-    opened = PaimonFormat().open(sink_options(place))
+    opened = adapter(place).open(sink_options(place))
     assert opened is not None
     for table in (created, opened):
         assert (table.label, table.schema_id, table.partition_keys) == ("sales.orders", 0, ("day",))
@@ -77,26 +82,26 @@ def test_a_created_table_says_what_it_is(place: Lake) -> None:
 
 
 def test_creating_a_table_that_is_there_opens_it(place: Lake) -> None:
-    first = PaimonFormat().create(sink_options(place), SCHEMA, ["day"])
-    second = PaimonFormat().create(sink_options(place), pa.schema([("other", pa.int32())]), [])
+    first = adapter(place).create(sink_options(place), SCHEMA, ["day"])
+    second = adapter(place).create(sink_options(place), pa.schema([("other", pa.int32())]), [])
 
     assert second.identity == first.identity
     assert second.schema.names == ["id", "day"]
 
 
 def test_a_table_made_anew_has_another_identity(place: Lake) -> None:
-    before = PaimonFormat().create(sink_options(place), SCHEMA, []).identity
-    foreign.catalog(place).drop_table(place.table)
+    before = adapter(place).create(sink_options(place), SCHEMA, []).identity
+    other_engine(place).drop()
 
-    assert PaimonFormat().open(sink_options(place)) is None
-    assert PaimonFormat().create(sink_options(place), SCHEMA, []).identity != before
+    assert adapter(place).open(sink_options(place)) is None
+    assert adapter(place).create(sink_options(place), SCHEMA, []).identity != before
 
 
 def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
     other = Lake(place.options, table="sales.others")
 
-    first = PaimonFormat().create(sink_options(place), SCHEMA, [])
-    second = PaimonFormat().create(sink_options(other), SCHEMA, [])
+    first = adapter(place).create(sink_options(place), SCHEMA, [])
+    second = adapter(other).create(sink_options(other), SCHEMA, [])
 
     assert first.identity != second.identity
     assert first.location != second.location
@@ -106,28 +111,28 @@ def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
 
 
 def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
-    table = PaimonFormat().create(sink_options(place), SCHEMA, [])
+    table = adapter(place).create(sink_options(place), SCHEMA, [])
 
     head = table.look(commit_user="u")
 
-    assert (head.snapshot_id, head.next_snapshot_id, head.ledger) == (None, 1, Ledger())
+    assert (head.snapshot_id, head.ledger) == (None, Ledger())
     assert head.table_identity == table.identity
 
 
 def test_a_look_sees_what_was_put_since(place: Lake) -> None:
     batch = write_plan(place, 7, rows(1))
     table = place.open()
-    publish(table, batch)
+    put = publish(table, batch).snapshot_id
 
     head = table.look(commit_user="test")
 
-    assert (head.snapshot_id, head.next_snapshot_id) == (1, 2)
-    assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", 1, NOW_MS)})
+    assert head.snapshot_id == put != head.next_snapshot_id
+    assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
 
 
 def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
-    table = PaimonFormat().create(sink_options(place), SCHEMA, [])
-    foreign.catalog(place).drop_table(place.table)
+    table = adapter(place).create(sink_options(place), SCHEMA, [])
+    other_engine(place).drop()
 
     with pytest.raises(TableChangedError, match=r"sales\.orders"):
         table.look(commit_user="u")
@@ -140,9 +145,10 @@ def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
     place.append(0, rows(1))
     table, batch = place.open(), write_plan(place, 1, rows(2))
 
-    prepared = build(table, batch, table.look(commit_user="test"))
+    head = table.look(commit_user="test")
+    prepared = build(table, batch, head)
 
-    assert prepared.snapshot_id == 2
+    assert prepared.snapshot_id == head.next_snapshot_id
     assert place.ids() == [1]
     assert table.settle(prepared) is PutOutcome.ABSENT
     assert table.put(prepared) is PutOutcome.LANDED
@@ -154,11 +160,11 @@ def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> N
     batch = replace(write_plan(place, 7, rows(1, 2)), query_id="q")
     publish(place.open(), batch)
 
-    [snapshot] = place.snapshots()
-    assert (snapshot["commitUser"], snapshot["commitIdentifier"], snapshot["commitKind"]) == ("test", 7, "APPEND")
-    assert (snapshot["totalRecordCount"], snapshot["deltaRecordCount"]) == (2, 2)
-    assert snapshot["timeMillis"] == NOW_MS
-    assert snapshot["properties"]["team"] == "sales"
+    [found] = place.history()
+    assert (found.commit_user, found.batch_id, found.commit_id, found.kind) == ("test", 7, "c-1", "append")
+    assert (found.rows, found.rows_added) == (2, 2)
+    assert found.at_ms == NOW_MS
+    assert found.properties["team"] == "sales"
 
 
 def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -> None:
@@ -183,7 +189,7 @@ def test_a_put_that_is_repeated_settles_as_landed(place: Lake) -> None:
     assert table.put(prepared) in (PutOutcome.LOST, PutOutcome.LANDED)
     assert table.settle(prepared) is PutOutcome.LANDED
     assert place.ids() == [1]
-    assert len(place.snapshots()) == 1
+    assert len(place.history()) == 1
 
 
 def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
@@ -198,14 +204,14 @@ def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
 
 def test_discarding_removes_what_was_built_and_nothing_else(place: Lake) -> None:
     place.append(0, rows(1))
-    before, table = manifests(place), place.open()
+    before, table = metadata(place), place.open()
     batch = write_plan(place, 1, rows(2))
 
     prepared = build(table, batch, table.look(commit_user="test"))
-    assert len(manifests(place)) > len(before)
+    assert len(metadata(place)) > len(before)
     table.discard(prepared)
 
-    assert manifests(place) == before
+    assert metadata(place) == before
     assert {file.path for file in batch.files} <= set(place.data_files())
     assert place.ids() == [1]
 
@@ -214,10 +220,10 @@ def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
     place.append(0, rows(1))
     batch = plan(place, 1, place.write(rows(2)), place.write(rows(3, day="friday")))
     table = place.open()
-    publish(table, batch, "c-9")
+    put = publish(table, batch, "c-9").snapshot_id
     place.append(2, rows(4))
 
-    found = table.files_added_by(LedgerEntry(1, None, "c-9", 2, NOW_MS))
+    found = table.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
 
     assert found == frozenset(file.path for file in batch.files)
 
@@ -225,24 +231,10 @@ def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
 def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(place: Lake) -> None:
     batch = write_plan(place, 0, rows(1))
     table = place.open()
-    publish(table, batch, "c-1")
+    put = publish(table, batch, "c-1").snapshot_id
 
-    assert table.files_added_by(LedgerEntry(0, None, "c-1", 99, NOW_MS)) is None
-    assert table.files_added_by(LedgerEntry(0, None, "someone-else", 1, NOW_MS)) is None
-
-
-def test_claims_are_on_record_until_they_are_released(place: Lake) -> None:
-    PaimonFormat().create(sink_options(place), SCHEMA, [])
-    table = place.open()
-    claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
-
-    for claim in claims:
-        table.claim(claim)
-    table.release(claims[0])
-    table.release(claims[0])
-
-    assert table.look(commit_user="u.v/w").ledger.claims == ()
-    assert len(place.files("pwc/claims/")) == 1
+    assert table.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
+    assert table.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
 
 
 def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
@@ -266,9 +258,9 @@ def test_a_static_overwrite_replaces_the_whole_table(place: Lake) -> None:
     place.append(4, rows(5))
 
     assert place.ids() == [4, 5]
-    assert [s["commitKind"] for s in place.snapshots()] == ["APPEND", "APPEND", "OVERWRITE", "OVERWRITE", "APPEND"]
-    assert [s["totalRecordCount"] for s in place.snapshots()] == [1, 2, 1, 1, 2]
-    assert sorted(foreign.read(place)["id"].to_pylist()) == [4, 5]
+    assert [found.kind for found in place.history()] == ["append", "append", "overwrite", "overwrite", "append"]
+    assert [found.rows for found in place.history()] == [1, 2, 1, 1, 2]
+    assert other_engine(place).read_ids() == [4, 5]
 
 
 def test_a_static_overwrite_with_no_rows_empties_the_table(place: Lake) -> None:
@@ -277,7 +269,7 @@ def test_a_static_overwrite_with_no_rows_empties_the_table(place: Lake) -> None:
     place.commit(1, place.write(), overwrite=True)
 
     assert place.ids() == []
-    assert place.snapshots()[-1]["totalRecordCount"] == 0
+    assert place.history()[-1].rows == 0
 
 
 def test_a_static_overwrite_of_a_partitioned_table_replaces_all_partitions(place: Lake) -> None:
@@ -306,7 +298,7 @@ def test_a_dynamic_overwrite_with_no_rows_deletes_nothing(place: Lake) -> None:
     dynamic.commit(1, dynamic.write(), overwrite=True)
 
     assert dynamic.ids() == [1]
-    assert len(dynamic.snapshots()) == 1
+    assert len(dynamic.history()) == 1
 
 
 def test_a_replayed_overwrite_is_in_once(place: Lake) -> None:
@@ -361,7 +353,7 @@ def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
 
 
 def test_an_empty_table_has_no_splits(place: Lake) -> None:
-    PaimonFormat().create(sink_options(place), SCHEMA, [])
+    adapter(place).create(sink_options(place), SCHEMA, [])
 
     assert place.open().plan_splits([]) == []
 
@@ -399,28 +391,26 @@ def test_a_filter_on_another_column_rules_out_nothing_it_should_not(place: Lake)
     assert {"id": 2} in found
 
 
-# ---------------------------------------------------------------- other readers
+# ---------------------------------------------------------------- other engines
 
 
-def test_pypaimons_own_reader_sees_the_same_rows(place: Lake) -> None:
+def test_another_reader_sees_the_same_rows(place: Lake) -> None:
     partitioned = place.with_options(partitionBy="day")
     for batch, day in enumerate(["monday", None, "a/b"]):
         partitioned.append(batch, rows(batch, 10 + batch, day=day))
     partitioned.commit(3, partitioned.write(rows(99)), overwrite=False)
 
-    ours = sorted(partitioned.read(), key=lambda row: row["id"])
-
-    assert ours == sorted(foreign.read(partitioned).to_pylist(), key=lambda row: row["id"])
-    assert len(ours) == 7
+    assert partitioned.ids() == other_engine(partitioned).read_ids()
+    assert len(partitioned.ids()) == 7
 
 
-def test_pypaimon_goes_on_where_we_left_off_and_we_where_it_did(place: Lake) -> None:
+def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(place: Lake) -> None:
     place.append(0, rows(1))
-    foreign.append(place, rows(2))
+    other_engine(place).append(rows(2))
     place.append(1, rows(3))
-    foreign.append(place, rows(4))
+    other_engine(place).append(rows(4))
     place.append(1, rows(3))
 
     assert place.ids() == [1, 2, 3, 4]
-    assert sorted(foreign.read(place)["id"].to_pylist()) == [1, 2, 3, 4]
-    assert [s["totalRecordCount"] for s in place.snapshots()] == [1, 2, 3, 4]
+    assert other_engine(place).read_ids() == [1, 2, 3, 4]
+    assert [found.rows for found in place.history()] == [1, 2, 3, 4]

@@ -44,6 +44,10 @@ class Lake:
     def all_options(self) -> dict[str, str]:
         return {**self.options, "table": self.table, "commitUser": "test", **self.extra}
 
+    @property
+    def format(self) -> str:
+        return self.all_options().get("tableFormat", "paimon")
+
     def stream_writer(self, schema: StructType = ID_AND_DAY, *, overwrite: bool = False) -> PwcStreamWriter:
         """A fresh writer each time, as Spark builds one for every write, commit and abort."""
         return PwcDataSource(self.all_options()).streamWriter(schema=schema, overwrite=overwrite)

@@ -1,0 +1,42 @@
+"""JSON that came from outside, read strictly: what is not exactly as agreed is a ``ValueError``, never a guess."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+__all__ = ["is_text", "is_whole", "read_json"]
+
+_PAST_64_BITS = 2**63
+
+
+def read_json(raw: bytes | str) -> Any:
+    """The document. A key given twice is refused, and so are NaN and nesting without end."""
+    try:
+        return json.loads(raw, object_pairs_hook=_object, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    except UnicodeDecodeError as error:
+        # Its own text form would repeat all the bytes.
+        raise ValueError(f"it is not text: {error.reason} at byte {error.start}") from error
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number of 64 bits. To Python, true is one as well."""
+    return type(value) is int and -_PAST_64_BITS <= value < _PAST_64_BITS
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that can be written down. JSON can say half a character; UTF-8 cannot."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")

@@ -1,0 +1,3 @@
+"""Iceberg's metadata read whole."""
+from paimon_sink.formats.audit import Audit
+class IcebergAudit(Audit): ...

@@ -1,0 +1,26 @@
+"""Claims: the notes that Paimon tables need because their ledger may expire. This file is about Paimon only."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from paimon_sink.formats.base import Claim
+from paimon_sink.formats.paimon.format import PaimonFormat
+from tests.support.batches import sink_options
+from tests.support.lake import Lake
+
+SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
+
+
+def test_claims_are_on_record_until_they_are_released(place: Lake) -> None:
+    PaimonFormat().create(sink_options(place), SCHEMA, [])
+    table = place.open()
+    claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
+
+    for claim in claims:
+        table.claim(claim)
+    table.release(claims[0])
+    table.release(claims[0])
+
+    assert table.look(commit_user="u.v/w").ledger.claims == ()
+    assert len(place.files("pwc/claims/")) == 1

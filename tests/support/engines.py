@@ -1,0 +1,134 @@
+"""Another engine on the same table: what it can do to us, in words that fit every format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tests.support.lake import Lake
+
+__all__ = ["OtherEngine", "other_engine"]
+
+
+@dataclass(frozen=True)
+class OtherEngine(ABC):
+    """Hands on the table that are not ours. Each format has its own."""
+
+    lake: Lake
+
+    # writing
+
+    @abstractmethod
+    def create(self, schema: pa.Schema) -> None:
+        """Create the lake's table."""
+
+    @abstractmethod
+    def append(self, rows: pa.RecordBatch, *, commit_user: str | None = None) -> None:
+        """A batch write, under its own name or under the one given."""
+
+    @abstractmethod
+    def commit_stream(self, rows: pa.RecordBatch, *, commit_user: str, batch_id: int) -> None:
+        """A batch of a stream of its own."""
+
+    @abstractmethod
+    def overwrite(self, rows: pa.RecordBatch) -> None:
+        """Replace the whole table."""
+
+    @abstractmethod
+    def read_ids(self) -> list[int]:
+        """The column ``id`` as its own reader sees it, sorted."""
+
+    # maintenance
+
+    @abstractmethod
+    def compact(self, *, commit_user: str | None = None) -> None:
+        """Rewrite all data files into one, with the same rows."""
+
+    @abstractmethod
+    def merge_metadata(self, *, commit_user: str | None = None) -> None:
+        """Rewrite the metadata between snapshots and data files, so that no trace of the older one is left."""
+
+    @abstractmethod
+    def expire(self, count: int) -> None:
+        """Remove the ``count`` oldest snapshots with all that only they name."""
+
+    @abstractmethod
+    def clean_orphans(self, *, older_than_s: float) -> list[str]:
+        """Remove what no snapshot names and is older than that; the paths removed, relative to the table."""
+
+    @abstractmethod
+    def roll_back(self, snapshot_id: int) -> None:
+        """Make an older snapshot the newest."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Drop the table."""
+
+    # schema
+
+    @abstractmethod
+    def add_column(self, name: str) -> None:
+        """Add a nullable text column."""
+
+    @abstractmethod
+    def drop_column(self, name: str) -> None: ...
+
+    @abstractmethod
+    def rename_column(self, name: str, new_name: str) -> None: ...
+
+    @abstractmethod
+    def retype_column(self, name: str) -> None:
+        """Give a column of whole numbers another type."""
+
+    @abstractmethod
+    def move_column_first(self, name: str) -> None: ...
+
+    # damage: each returns what an error has to name. ``None`` for data removes the file.
+
+    @abstractmethod
+    def damage_snapshot(self, data: bytes) -> str:
+        """Replace the newest snapshot."""
+
+    @abstractmethod
+    def damage_ledger(self, text: str) -> str:
+        """Replace the ledger that the newest snapshot carries."""
+
+    @abstractmethod
+    def manifest_lists(self) -> list[str]:
+        """The files between the newest snapshot and its manifests. At least one."""
+
+    @abstractmethod
+    def damage_manifest_list(self, number: int, data: bytes | None) -> str:
+        """Replace or remove one of them."""
+
+    @abstractmethod
+    def damage_manifest(self, data: bytes | None) -> str:
+        """Replace or remove the only manifest of a table with one batch."""
+
+    @abstractmethod
+    def damage_schema(self, data: bytes) -> str: ...
+
+    @abstractmethod
+    def forget_claims(self) -> None:
+        """Lose every note that tries leave outside of snapshots. Nothing where a format keeps none."""
+
+    # what is there
+
+    @abstractmethod
+    def stray_metadata(self) -> list[str]:
+        """Metadata files that no snapshot names."""
+
+
+def other_engine(lake: Lake) -> OtherEngine:
+    """The hands for the lake's format."""
+    if lake.format == "paimon":
+        from tests.support.paimon_engine import PaimonEngine
+
+        return PaimonEngine(lake)
+    if lake.format == "iceberg":
+        from tests.support.iceberg_engine import IcebergEngine
+
+        return IcebergEngine(lake)
+    raise LookupError(f"No other engine for tables of the format {lake.format}.")
