@@ -113,6 +113,7 @@ def iceberg_rest_lake(iceberg_server: S3Server) -> Lake:
             "tableFormat": "iceberg",
             "catalog.type": "rest",
             "catalog.uri": str(iceberg_server.iceberg_uri),
+            "catalog.oauth2-server-uri": f"{iceberg_server.iceberg_uri}/v1/oauth/tokens",
             "catalog.credential": f"{iceberg_server.access_key}:{iceberg_server.secret_key}",
             **iceberg_server.options(),
         },
