@@ -23,9 +23,9 @@ def postgres_server() -> Iterator[str]:
     with warnings.catch_warnings():
         # It asks where sockets go, and warns when nobody says.
         warnings.simplefilter("ignore")
-        import pgserver
+        from pgserver.postgres_server import get_server
 
-        server = pgserver.get_server(directory, cleanup_mode="delete")
+        server = get_server(directory, cleanup_mode="delete")
     try:
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://", 1)
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
@@ -42,6 +43,7 @@ from pyiceberg.table.update import (
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Replace
 from paimon_sink.formats.iceberg.merging import MergeRule, Weight
+from paimon_sink.formats.iceberg.partitions import values_of
 
 __all__ = ["Built", "SnapshotBuilder"]
 
@@ -93,14 +95,16 @@ class SnapshotBuilder:
     ) -> Built:
         manifests = [*self._added(added), *self._kept(added, replace)]
         snapshot = Snapshot(
-            snapshot_id=self.snapshot_id,
-            parent_snapshot_id=None if self.base is None else self.base.snapshot_id,
-            manifest_list=self._write_list(manifests),
-            sequence_number=self._metadata.next_sequence_number(),
-            # Readers in Java refuse a table whose clock runs backwards.
-            timestamp_ms=max(now_ms, self._metadata.last_updated_ms),
-            summary=self._summary(replace, summary),
-            schema_id=self._metadata.current_schema_id,
+            **{
+                "snapshot-id": self.snapshot_id,
+                "parent-snapshot-id": None if self.base is None else self.base.snapshot_id,
+                "manifest-list": self._write_list(manifests),
+                "sequence-number": self._metadata.next_sequence_number(),
+                # Readers in Java refuse a table whose clock runs backwards.
+                "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),
+                "summary": self._summary(replace, summary),
+                "schema-id": self._metadata.current_schema_id,
+            }
         )
         updates: list[TableUpdate] = [AddSnapshotUpdate(snapshot=snapshot), self._move_branch()]
         if properties:
@@ -114,22 +118,24 @@ class SnapshotBuilder:
     def _move_branch(self) -> SetSnapshotRefUpdate:
         known = self._metadata.refs.get(self.branch)
         return SetSnapshotRefUpdate(
-            ref_name=self.branch,
-            type=SnapshotRefType.BRANCH,
-            snapshot_id=self.snapshot_id,
-            max_ref_age_ms=None if known is None else known.max_ref_age_ms,
-            max_snapshot_age_ms=None if known is None else known.max_snapshot_age_ms,
-            min_snapshots_to_keep=None if known is None else known.min_snapshots_to_keep,
+            **{
+                "ref-name": self.branch,
+                "type": SnapshotRefType.BRANCH,
+                "snapshot-id": self.snapshot_id,
+                "max-ref-age-ms": None if known is None else known.max_ref_age_ms,
+                "max-snapshot-age-ms": None if known is None else known.max_snapshot_age_ms,
+                "min-snapshots-to-keep": None if known is None else known.min_snapshots_to_keep,
+            }
         )
 
     def _requirements(self) -> tuple[TableRequirement, ...]:
         known = self._metadata.refs.get(self.branch)
         return (
             AssertTableUUID(uuid=self._metadata.table_uuid),
-            AssertRefSnapshotId(ref=self.branch, snapshot_id=None if known is None else known.snapshot_id),
+            AssertRefSnapshotId(**{"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}),
             # The files were checked against these two. A change since is a lost round, and the next one checks again.
-            AssertCurrentSchemaId(current_schema_id=self._metadata.current_schema_id),
-            AssertDefaultSpecId(default_spec_id=self._metadata.default_spec_id),
+            AssertCurrentSchemaId(**{"current-schema-id": self._metadata.current_schema_id}),
+            AssertDefaultSpecId(**{"default-spec-id": self._metadata.default_spec_id}),
         )
 
     def _summary(self, replace: Replace, properties: Mapping[str, str]) -> Summary:
@@ -178,7 +184,7 @@ class SnapshotBuilder:
                 return [*self._without(data, partitions=None), *deletes]
             case Replace.WRITTEN_PARTITIONS:
                 self._check_one_spec(data)
-                return [*self._without(data, partitions={tuple(file.partition) for file in added}), *deletes]
+                return [*self._without(data, partitions={values_of(file.partition) for file in added}), *deletes]
 
     def _check_one_spec(self, manifests: Iterable[ManifestFile]) -> None:
         if any(manifest.partition_spec_id != self._metadata.default_spec_id for manifest in manifests):
@@ -215,7 +221,7 @@ class SnapshotBuilder:
         for manifest in manifests:
             entries = self._entries(manifest)
             gone = [
-                entry for entry in entries if partitions is None or tuple(entry.data_file.partition) in partitions
+                entry for entry in entries if partitions is None or values_of(entry.data_file.partition) in partitions
             ]
             if not gone:
                 yield manifest
@@ -234,7 +240,7 @@ class SnapshotBuilder:
         return _as(entry, ManifestEntryStatus.DELETED, snapshot_id=self.snapshot_id)
 
     def _note(self, file: DataFile) -> None:
-        self._changed.add((file.spec_id, tuple(file.partition)))
+        self._changed.add((file.spec_id, values_of(file.partition)))
 
     def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
         location = self._new_file(f"{self._unique}-m{len(self.files)}.avro")
@@ -270,11 +276,10 @@ class SnapshotBuilder:
         return location
 
     @property
-    def _compression(self) -> str:
-        found: str = self._metadata.properties.get(
+    def _compression(self) -> Any:
+        return self._metadata.properties.get(
             TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
         )
-        return found
 
 
 def _existing(entry: ManifestEntry) -> ManifestEntry:

@@ -33,7 +33,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_secrets import names_a_secret
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.iceberg.file_io import FILE_IO, as_uri
+from paimon_sink.formats.iceberg.file_io import FILE_IO, as_uri, writes_on_record
 from paimon_sink.storage.location import LOCAL, parse_location
 
 __all__ = ["Tables", "tables"]
@@ -80,12 +80,14 @@ def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None
     location = parse_location(str(options.warehouse))
     if location.protocol != LOCAL:
         raise OptionError(
-            f"Cannot use {options.label}: an Iceberg warehouse on {location.protocol} needs a catalog. Set catalog.type "
-            "and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or catalog.type=sql "
+            f"Cannot use {options.label}: an Iceberg warehouse on {location.protocol} needs a catalog. Set "
+            "catalog.type and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or catalog.type=sql "
             "and catalog.uri=postgresql+psycopg2://host/database."
         )
     if "?" in location.root:
-        raise OptionError(f"Cannot use {options.label}: a warehouse with a question mark in its name needs catalog.uri.")
+        raise OptionError(
+            f"Cannot use {options.label}: a warehouse with a question mark in its name needs catalog.uri."
+        )
     return os.path.join(location.root, _EMBEDDED)
 
 
@@ -158,8 +160,15 @@ class Tables:
         self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> TableMetadata:
         """Publish, once: nobody below tries again. ``CommitFailedException`` means that it is not in."""
-        with self._asking():
-            return self._catalog().commit_table(table, requirements, updates).metadata
+        with self._asking(), writes_on_record() as written:
+            try:
+                return self._catalog().commit_table(table, requirements, updates).metadata
+            except CommitFailedException:
+                # May go: the catalog was to point to this metadata file, and points to another's.
+                for location in written:
+                    with suppress(OSError, PwcError):
+                        table.io.delete(location)
+                raise
 
     # ------------------------------------------------------------ inside
 
@@ -180,7 +189,7 @@ class Tables:
         for attempt in range(1, _OPEN_TRIES + 1):
             try:
                 return load_catalog(self._name, **self._properties)
-            except Exception:
+            except Exception:  # noqa: BLE001 - the last try lets it out
                 # Two processes that open a new SQLite catalog at once both try to create its tables.
                 if self._embedded is None or attempt == _OPEN_TRIES:
                     raise

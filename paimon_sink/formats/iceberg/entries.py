@@ -16,7 +16,7 @@ from paimon_sink.core.errors import MessageError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.formats.iceberg.metrics import FileMetrics
-from paimon_sink.formats.iceberg.partitions import Partitioning
+from paimon_sink.formats.iceberg.partitions import Partitioning, values_of
 
 __all__ = ["check_entry", "data_path", "decode_entry", "encode_entry", "spec_of"]
 
@@ -38,7 +38,7 @@ def check_entry(file: DataFile, partitioning: Partitioning) -> None:
     if spec_of(file) != partitioning.spec.spec_id:
         return
     try:
-        partition = tuple(partitioning.decode(read_json(file.entry)["partition"]))
+        partition = values_of(partitioning.decode(read_json(file.entry)["partition"]))
         path = data_path(partition, file.path.rpartition("/")[2], partitioning)
     except Exception as error:
         raise _unreadable(file, error) from error

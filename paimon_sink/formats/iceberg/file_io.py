@@ -7,6 +7,9 @@ Iceberg names files by URI, our stores name local ones by plain path. Iceberg do
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,12 +20,26 @@ from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store, open_store
 
-__all__ = ["FILE_IO", "StoreFileIO", "as_uri", "store_path"]
+__all__ = ["FILE_IO", "StoreFileIO", "as_uri", "store_path", "writes_on_record"]
 
 FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""
 
 _ALIASES = ("s3a://", "s3n://")
+
+
+_on_record: ContextVar[list[str] | None] = ContextVar("on_record", default=None)
+
+
+@contextmanager
+def writes_on_record() -> Iterator[list[str]]:
+    """The locations written inside the block, by whatever file access a catalog opens for itself."""
+    written: list[str] = []
+    token = _on_record.set(written)
+    try:
+        yield written
+    finally:
+        _on_record.reset(token)
 
 
 def store_path(location: str) -> str:
@@ -99,6 +116,9 @@ class _File(InputFile, OutputFile):
         return _Whole(self)
 
     def put(self, data: bytes) -> None:
+        on_record = _on_record.get()
+        if on_record is not None:
+            on_record.append(self.location)
         self._store.write(self._path, data)
         self._written = len(data)
 

@@ -27,12 +27,12 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import DoubleType, FloatType
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType
 
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.option_values import TransformText
 
-__all__ = ["Partitioning", "partition_spec"]
+__all__ = ["Partitioning", "partition_spec", "values_of"]
 
 _LONGEST_NAME_BYTES = 255
 _TIME: dict[str, tuple[Transform[Any, Any], str]] = {
@@ -142,7 +142,11 @@ class Partitioning:
         self._schema = schema
         self._table = table
         self._parts = tuple(_part(field, schema, table) for field in spec.fields)
-        self._types = tuple(field.field_type for field in spec.partition_type(schema).fields)
+        self._types = tuple(
+            field.field_type
+            for field in spec.partition_type(schema).fields
+            if isinstance(field.field_type, PrimitiveType)
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -185,6 +189,11 @@ class Partitioning:
                 for kind, text in zip(self._types, texts, strict=True)
             )
         )
+
+
+def values_of(partition: Record) -> tuple[Any, ...]:
+    """A partition as manifests have it, as something that can be compared and kept in sets."""
+    return tuple(partition[position] for position in range(len(partition)))
 
 
 def _part(field: PartitionField, schema: Schema, table: str) -> _Part:

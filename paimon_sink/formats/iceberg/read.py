@@ -31,6 +31,7 @@ from pyiceberg.types import PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, UnsupportedTableError
 from paimon_sink.formats.base import Comparison, Filter, Split
+from paimon_sink.formats.iceberg.partitions import values_of
 
 __all__ = ["plan_splits", "read_split"]
 
@@ -80,9 +81,7 @@ def read_split(
     from pyiceberg.io.pyarrow import ArrowScan, _read_all_delete_files
 
     body = json.loads(split.body)
-    scan = ArrowScan(
-        native.metadata, native.io, native.schema().select(*columns), _expression(native, body["filters"])
-    )
+    scan = ArrowScan(native.metadata, native.io, native.schema().select(*columns), _expression(native, body["filters"]))
     wanted = pa.schema([schema.field(name) for name in columns])
     for text in body["files"]:
         task = _decoded(native, text)
@@ -173,7 +172,7 @@ def _encoded(native: NativeTable, task: FileScanTask) -> dict[str, Any]:
         "spec": task.file.spec_id,
         "partition": [
             None if value is None or not isinstance(kind, PrimitiveType) else _text(kind, value)
-            for kind, value in zip(types, task.file.partition, strict=True)
+            for kind, value in zip(types, values_of(task.file.partition), strict=True)
         ],
         "deletes": [
             {"path": file.file_path, "format": file.file_format.value, "content": file.content.value}
@@ -191,7 +190,9 @@ def _decoded(native: NativeTable, text: dict[str, Any]) -> FileScanTask:
         file_format=FileFormat(text["format"]),
         partition=Record(
             *(
-                None if value is None or not isinstance(kind, PrimitiveType) else from_bytes(kind, base64.b64decode(value))
+                None
+                if value is None or not isinstance(kind, PrimitiveType)
+                else from_bytes(kind, base64.b64decode(value))
                 for kind, value in zip(types, text["partition"], strict=True)
             )
         ),

@@ -325,7 +325,7 @@ def _could_still_land(before: TableMetadata, now: TableMetadata, branch: str) ->
     then, ref = before.refs.get(branch), now.refs.get(branch)
     return (
         (None if then is None else then.snapshot_id) == (None if ref is None else ref.snapshot_id)
-        and before.last_sequence_number == now.last_sequence_number
+        and before.next_sequence_number() == now.next_sequence_number()
         and before.current_schema_id == now.current_schema_id
         and before.default_spec_id == now.default_spec_id
     )
