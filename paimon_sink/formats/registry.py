@@ -89,5 +89,6 @@ def _check_partitioning(options: SinkOptions, table: Table) -> None:
 def _spelt(element: str) -> str:
     """An element of partitionBy in one spelling: ``day( ts )`` and ``days(ts)`` are the same."""
     text = "".join(element.lower().replace("`", "").split())
+    text = text.removeprefix("identity(").removesuffix(")") if text.startswith("identity(") else text
     name, bracket, rest = text.partition("(")
     return f"{name.removesuffix('s')}{bracket}{rest}" if bracket else text

@@ -8,7 +8,7 @@ from tests.support.iceberg_engine import native
 from tests.support.lake import Lake
 from tests.support.racer import Errand, race
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def run_race(lake: Lake, *, writers: int, commits: int) -> None:
@@ -17,7 +17,7 @@ def run_race(lake: Lake, *, writers: int, commits: int) -> None:
         Errand(dict(lake.options), lake.table, f"writer-{number}", number * 1000, commits) for number in range(writers)
     ]
 
-    reports = race(errands)
+    reports = race(errands, timeout_s=1700)
 
     acknowledged = sorted(row for report in reports for row in report.acknowledged)
     assert [report.failures for report in reports] == [[]] * writers

@@ -81,8 +81,8 @@ def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None
     if location.protocol != LOCAL:
         raise OptionError(
             f"Cannot use {options.label}: an Iceberg warehouse on {location.protocol} needs a catalog. Set "
-            "catalog.type and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or catalog.type=sql "
-            "and catalog.uri=postgresql+psycopg2://host/database."
+            "catalog.type and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or "
+            "catalog.type=sql and catalog.uri=postgresql+psycopg2://host/database."
         )
     if "?" in location.root:
         raise OptionError(
@@ -189,7 +189,7 @@ class Tables:
         for attempt in range(1, _OPEN_TRIES + 1):
             try:
                 return load_catalog(self._name, **self._properties)
-            except Exception:  # noqa: BLE001 - the last try lets it out
+            except Exception:
                 # Two processes that open a new SQLite catalog at once both try to create its tables.
                 if self._embedded is None or attempt == _OPEN_TRIES:
                     raise
@@ -202,7 +202,7 @@ class Tables:
             yield
         except (PwcError, CommitFailedException):
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a client raises, it is the catalog's failure
             reason = f"{type(error).__name__}: {error}"
             scrubbed = self._scrub(reason)
             failure = StorageError(f"The catalog of {self._label} failed: {scrubbed[:500]}")
