@@ -25,7 +25,8 @@ def catalog(lake: Lake) -> Catalog:
     name = named.pop("name", "default")
     warehouse = options["warehouse"]
     if named.get("type", "sql") == "sql":
-        named = {"type": "sql", "uri": f"sqlite:///{warehouse}/catalog.db?timeout=60", **named}
+        database = warehouse.replace("%", "%25")
+        named = {"type": "sql", "uri": f"sqlite:///{database}/catalog.db?timeout=60", **named}
         warehouse = f"file://{warehouse}"
     return load_catalog(name, **named, **storage, warehouse=warehouse)
 

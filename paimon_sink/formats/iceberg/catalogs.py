@@ -23,6 +23,7 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
+    ValidationError,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -60,7 +61,8 @@ def tables(options: SinkOptions) -> Tables:
     if kind in ("", "sql"):
         embedded = _embedded(options, properties)
         if embedded is not None:
-            properties |= {"type": "sql", "uri": f"sqlite:///{embedded}?timeout={_LOCK_TIMEOUT_S}"}
+            database = embedded.replace("%", "%25").replace("?", "%3F")
+            properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
     if properties.get("type", "").lower() == "sql" or not _is_rest(properties):
         warehouse = as_uri(warehouse)
         properties.setdefault("pool_pre_ping", "true")
@@ -83,10 +85,6 @@ def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None
             f"Cannot use {options.label}: an Iceberg warehouse on {location.protocol} needs a catalog. Set "
             "catalog.type and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or "
             "catalog.type=sql and catalog.uri=postgresql+psycopg2://host/database."
-        )
-    if "?" in location.root:
-        raise OptionError(
-            f"Cannot use {options.label}: a warehouse with a question mark in its name needs catalog.uri."
         )
     return os.path.join(location.root, _EMBEDDED)
 
@@ -121,8 +119,9 @@ class Tables:
             # Looking must not leave a catalog behind.
             return None
         with self._asking():
+            catalog = self._catalog()
             try:
-                return self._catalog().load_table(self._identifier)
+                return catalog.load_table(self._identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError as error:
@@ -130,7 +129,7 @@ class Tables:
                     f"The catalog names a metadata file of {self._label} that is not there ({error}). Restore it, or "
                     "register the table anew."
                 ) from error
-            except ValueError as error:
+            except (ValueError, ValidationError) as error:
                 raise CorruptTableError(
                     f"Cannot read the metadata of {self._label} ({type(error).__name__}: "
                     f"{self._scrub(str(error))[:300]})."
