@@ -41,7 +41,9 @@ def test_looking_for_a_table_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_warehouse_with_blanks_and_odd_signs_works(tmp_path: Path) -> None:
-    lake = Lake({"warehouse": str(tmp_path / "my lake %20 ž"), "tableFormat": "iceberg"}).with_options(partitionBy="day")
+    lake = Lake({"warehouse": str(tmp_path / "my lake %20 ž"), "tableFormat": "iceberg"}).with_options(
+        partitionBy="day"
+    )
     lake.append(0, rows(1, day="a/b c%"), rows(2, day=None))
 
     assert lake.ids() == IcebergEngine(lake).read_ids() == [1, 2]

@@ -106,7 +106,7 @@ def test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_ba
     plan = write_plan(lake, 0, rows(0))
 
     # A retention of less than nothing: everybody else is silent for longer.
-    coordinator(lake, ledger_retention_ms=-10**15).commit(plan)
+    coordinator(lake, ledger_retention_ms=-(10**15)).commit(plan)
 
     assert "pwc.ledger.main.old" not in native(lake).properties
     with pytest.raises(LedgerLostError, match="old"):
@@ -180,7 +180,9 @@ def test_commits_to_two_branches_go_past_each_other(lake: Lake) -> None:
 def test_the_settings_of_a_branch_outlive_our_commits(lake: Lake) -> None:
     lake.append(0, rows(0))
     table = native(lake)
-    table.manage_snapshots().create_branch(heads(lake)[0], "audit", max_ref_age_ms=10**9, min_snapshots_to_keep=3).commit()
+    table.manage_snapshots().create_branch(
+        heads(lake)[0], "audit", max_ref_age_ms=10**9, min_snapshots_to_keep=3
+    ).commit()
 
     lake.with_options(branch="audit").append(1, rows(1))
 

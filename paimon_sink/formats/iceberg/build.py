@@ -94,8 +94,8 @@ class SnapshotBuilder:
         now_ms: int,
     ) -> Built:
         manifests = [*self._added(added), *self._kept(added, replace)]
-        snapshot = Snapshot(
-            **{
+        snapshot = Snapshot.model_validate(
+            {
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": None if self.base is None else self.base.snapshot_id,
                 "manifest-list": self._write_list(manifests),
@@ -117,8 +117,8 @@ class SnapshotBuilder:
 
     def _move_branch(self) -> SetSnapshotRefUpdate:
         known = self._metadata.refs.get(self.branch)
-        return SetSnapshotRefUpdate(
-            **{
+        return SetSnapshotRefUpdate.model_validate(
+            {
                 "ref-name": self.branch,
                 "type": SnapshotRefType.BRANCH,
                 "snapshot-id": self.snapshot_id,
@@ -132,10 +132,12 @@ class SnapshotBuilder:
         known = self._metadata.refs.get(self.branch)
         return (
             AssertTableUUID(uuid=self._metadata.table_uuid),
-            AssertRefSnapshotId(**{"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}),
+            AssertRefSnapshotId.model_validate(
+                {"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}
+            ),
             # The files were checked against these two. A change since is a lost round, and the next one checks again.
-            AssertCurrentSchemaId(**{"current-schema-id": self._metadata.current_schema_id}),
-            AssertDefaultSpecId(**{"default-spec-id": self._metadata.default_spec_id}),
+            AssertCurrentSchemaId.model_validate({"current-schema-id": self._metadata.current_schema_id}),
+            AssertDefaultSpecId.model_validate({"default-spec-id": self._metadata.default_spec_id}),
         )
 
     def _summary(self, replace: Replace, properties: Mapping[str, str]) -> Summary:

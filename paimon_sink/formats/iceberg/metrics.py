@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +33,6 @@ from pyiceberg.types import (
     TimestampType,
     TimestamptzType,
 )
-from pyiceberg.utils.truncate import truncate_upper_bound_binary_string, truncate_upper_bound_text_string
 
 from paimon_sink.formats.base import ClosedFile
 
@@ -43,6 +43,7 @@ _DEFAULT_MODE, _MODE, _COLUMN_MODE = (
     "write.metadata.metrics.default",
     "write.metadata.metrics.column.",
 )
+_SURROGATES, _AFTER_SURROGATES = 0xD800, 0xE000
 _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 
 
@@ -156,7 +157,7 @@ def _bounds(chunks: list[pq.ColumnChunkMetaData], leaf: _Leaf, length: int | Non
     if isinstance(leaf.kind, BinaryType):
         if length is None:
             return low, high
-        return low[:length], high if len(high) <= length else truncate_upper_bound_binary_string(high, length)
+        return low[:length], high if len(high) <= length else _bytes_above(high[:length])
     encode = _ENCODERS.get(type(leaf.kind))
     return None if encode is None else (encode(low), encode(high))
 
@@ -164,8 +165,24 @@ def _bounds(chunks: list[pq.ColumnChunkMetaData], leaf: _Leaf, length: int | Non
 def _text_bounds(low: str, high: str, length: int | None) -> tuple[bytes, bytes | None]:
     if length is None:
         return low.encode("utf-8"), high.encode("utf-8")
-    above = high if len(high) <= length else truncate_upper_bound_text_string(high, length)
+    above = high if len(high) <= length else _text_above(high[:length])
     return low[:length].encode("utf-8"), None if above is None else above.encode("utf-8")
+
+
+def _text_above(text: str) -> str | None:
+    """The smallest text that is above every text with this beginning; None when there is none."""
+    for end in range(len(text), 0, -1):
+        code = ord(text[end - 1]) + 1
+        # Half characters cannot be written down.
+        code = _AFTER_SURROGATES if _SURROGATES <= code < _AFTER_SURROGATES else code
+        if code <= sys.maxunicode:
+            return text[: end - 1] + chr(code)
+    return None
+
+
+def _bytes_above(raw: bytes) -> bytes | None:
+    kept = raw.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def _unscaled(raw: Any) -> int:
