@@ -76,11 +76,6 @@ class StoreFileIO(FileIO):
             self._stores[protocol] = open_store(path, self._settings)
         return self._stores[protocol]
 
-    def use(self, store: Store) -> None:
-        """Send everything through this store from now on."""
-        protocol = store.root.partition("://")[0] if "://" in store.root else LOCAL
-        self._stores[protocol] = store
-
     def new_input(self, location: str) -> InputFile:
         return _File(location, self.store(location))
 

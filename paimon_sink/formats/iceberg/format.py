@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.option_values import CODECS
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 from paimon_sink.formats.iceberg.catalogs import tables
@@ -60,6 +61,12 @@ class IcebergFormat(Format):
         assert isinstance(table, IcebergTable)
         metadata = table.native.metadata
         _refuse(table.label, unsupported_features(metadata.format_version, metadata.properties))
+        if table.compression not in CODECS:
+            raise UnsupportedTableError(
+                f"Cannot write to {table.label}: its property write.parquet.compression-codec is "
+                f"{table.compression[:60]!r}, which is none of {', '.join(CODECS)}. Set the option compression of this "
+                "writer, or mend the table's."
+            )
 
 
 def _refuse(label: str, features: list[str]) -> None:

@@ -298,7 +298,8 @@ class IcebergTable(Table):
     def _delete(self, locations: Sequence[str]) -> None:
         for location in locations:
             try:
-                self.store.delete(store_path(location))
+                # Through the file access: metadata may be kept elsewhere than data.
+                self.native.io.delete(location)
             except (OSError, PwcError) as error:
                 log.warning("Left %s of %s behind: %s", location, self.label, error)
 

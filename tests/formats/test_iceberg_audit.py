@@ -1,0 +1,134 @@
+"""Checking an Iceberg table: planted damage is found and named, and a sound one is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from paimon_sink.cli.main import cli
+from paimon_sink.formats.audit import Trouble
+from paimon_sink.maintain.verify import Report, verify
+from tests.support.iceberg_engine import IcebergEngine, native
+from tests.support.lake import Lake, rows
+
+
+@pytest.fixture
+def lake(iceberg_sqlite_lake: Lake) -> Lake:
+    """Appends, an overwrite, a merge of manifests, a branch, a tag, and another engine's commits."""
+    lake = iceberg_sqlite_lake.with_options(**{"table.commit.manifest.min-count-to-merge": "3"})
+    for batch in range(6):
+        lake.append(batch, rows(batch))
+    lake.commit(6, lake.write(rows(60)), overwrite=True)
+    native(lake).manage_snapshots().create_tag(lake.history()[-1].snapshot_id, "release").commit()
+    IcebergEngine(lake).append(rows(70))
+    lake.with_options(branch="audit").append(7, rows(80))
+    lake.append(7, rows(71))
+    return lake
+
+
+def check(lake: Lake) -> Report:
+    return verify(lake.open(), deep=True)
+
+
+def files(lake: Lake, ending: str) -> list[Path]:
+    root = Path(lake.options["warehouse"])
+    return sorted(path for path in root.rglob(f"*{ending}"))
+
+
+def newest_file(lake: Lake) -> Path:
+    return max(files(lake, ".parquet"), key=lambda path: path.stat().st_mtime_ns)
+
+
+def test_a_sound_table_is_sound(lake: Lake) -> None:
+    report = check(lake)
+
+    assert report.problems == ()
+    assert report.orphans == ()
+    assert (report.snapshots, report.batches, report.rows, report.data_files) == (9, 8, 3, 10)
+    assert report.tags_and_branches == ("branch audit", "tag release")
+
+
+def test_the_command_checks_an_iceberg_table(lake: Lake) -> None:
+    where = ["--warehouse", lake.options["warehouse"], "--table", lake.table, "--option", "tableFormat=iceberg"]
+
+    answer = CliRunner().invoke(cli, ["verify", *where])
+
+    assert answer.exit_code == 0, answer.output
+
+
+def test_files_that_nothing_names_are_orphans(lake: Lake) -> None:
+    left = lake.files_of([lake.write(rows(99))])
+
+    assert [orphan.path for orphan in check(lake).orphans] == left
+
+
+def remove_data(lake: Lake) -> None:
+    newest_file(lake).unlink()
+
+
+def cut_data(lake: Lake) -> None:
+    path = newest_file(lake)
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def swap_data(lake: Lake) -> None:
+    path = newest_file(lake)
+    size = path.stat().st_size
+    path.write_bytes(b"x" * size)
+
+
+def remove_manifest(lake: Lake) -> None:
+    table = native(lake)
+    newest = table.current_snapshot()
+    assert newest is not None
+    Path(newest.manifests(table.io)[0].manifest_path.removeprefix("file://")).unlink()
+
+
+def damage_list(lake: Lake) -> None:
+    IcebergEngine(lake).damage_manifest_list(0, b"no avro")
+
+
+def double_a_batch(lake: Lake) -> None:
+    IcebergEngine(lake).commit_stream(rows(71), commit_user="test", batch_id=7)
+
+
+def false_ledger(lake: Lake) -> None:
+    table = native(lake)
+    key = "pwc.ledger.main.test"
+    with table.transaction() as transaction:
+        transaction.set_properties({key: table.properties[key].replace("[7,", "[9,")})
+
+
+def broken_ledger(lake: Lake) -> None:
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"pwc.ledger.main.test": "?"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "trouble"),
+    [
+        (remove_data, Trouble.MISSING_FILE),
+        (cut_data, Trouble.DAMAGED_FILE),
+        (swap_data, Trouble.DAMAGED_FILE),
+        (remove_manifest, Trouble.MISSING_FILE),
+        (damage_list, Trouble.BROKEN_METADATA),
+        (double_a_batch, Trouble.DOUBLED_BATCH),
+        (false_ledger, Trouble.LEDGER),
+        (broken_ledger, Trouble.LEDGER),
+    ],
+)
+def test_planted_damage_is_found(lake: Lake, damage: Callable[[Lake], None], trouble: Trouble) -> None:
+    damage(lake)
+
+    assert trouble in {problem.trouble for problem in check(lake).problems}
+
+
+def test_a_table_that_was_expired_and_rolled_back_is_sound(lake: Lake) -> None:
+    engine = IcebergEngine(lake)
+    engine.roll_back(lake.history()[-2].snapshot_id)
+    engine.expire(3)
+
+    assert check(lake).problems == ()
