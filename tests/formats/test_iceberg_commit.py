@@ -113,6 +113,20 @@ def test_a_catalog_that_never_answers_leaves_the_outcome_unknown_and_a_replay_se
     assert lake.ids() == [0, 1]
 
 
+def test_a_batch_that_landed_and_expired_before_the_read_back_is_known_by_its_ledger(lake: Lake) -> None:
+    def lands_and_expires(send: Callable[[], TableMetadata]) -> TableMetadata:
+        send()
+        lake.with_options(commitUser="other").append(0, rows(2))
+        IcebergEngine(lake).expire(2)
+        raise ConnectionResetError("the answer was lost")
+
+    outcome = coordinator(lake, through(lake, lands_and_expires)).commit(write_plan(lake, 1, rows(1)))
+
+    assert not outcome.already_committed
+    assert outcome.rounds == 1
+    assert lake.ids() == [0, 1, 2]
+
+
 def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> None:
     table = through(lake, never_arrives)
     late = build(table, write_plan(lake, 1, rows(1)), table.look(commit_user="test"))

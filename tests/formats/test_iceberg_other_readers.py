@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import polars as pl
 import pytest
@@ -66,7 +68,7 @@ def test_iceberg_rust_reads_our_manifests(lake: Lake) -> None:
             return bytes(source.read())
 
     manifests = rust.read_manifest_list(content(newest.manifest_list)).entries()
-    live = {}
+    live: dict[str, Any] = {}
     for manifest in manifests:
         entries = rust.read_manifest_entries(content(manifest.manifest_path)).entries()
         counts = [sum(entry.status == status for entry in entries) for status in (1, 0, 2)]

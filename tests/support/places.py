@@ -38,6 +38,8 @@ _NO_ALTER = "the REST server of the tests knows no change of a schema"
 _SLOW = "hundreds of commits take their time here: one test of this kind is enough"
 _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
 
+_ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
+
 PLACES = (
     Place("paimon", "local", "local_lake"),
     Place(
@@ -63,9 +65,15 @@ PLACES = (
             "a schema file": _IN_THE_CATALOG,
         },
     ),
-    Place("iceberg", "sqlite", "iceberg_sqlite_lake"),
-    Place("iceberg", "postgres", "iceberg_postgres_lake"),
-    Place("iceberg", "rest", "iceberg_rest_lake", marks=(pytest.mark.s3,)),
+    Place("iceberg", "sqlite", "iceberg_sqlite_lake", lacks={"a snapshot file": _ONE_METADATA_FILE}),
+    Place("iceberg", "postgres", "iceberg_postgres_lake", lacks={"a snapshot file": _ONE_METADATA_FILE}),
+    Place(
+        "iceberg",
+        "rest",
+        "iceberg_rest_lake",
+        marks=(pytest.mark.s3,),
+        lacks={"quick puts": _SLOW, "a snapshot file": _IN_THE_CATALOG, "a schema file": _IN_THE_CATALOG},
+    ),
 )
 
 

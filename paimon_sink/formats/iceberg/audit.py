@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile, read_manifest_list
+from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
@@ -17,6 +17,7 @@ from paimon_sink.formats.audit import Audit, Contents, Line, Problem, StoredFile
 from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.publications import publication
 
 __all__ = ["IcebergAudit"]
@@ -136,8 +137,7 @@ class IcebergAudit(Audit):
         name = self._relative(snapshot.manifest_list)
         self._named.add(name)
         try:
-            # Not through the snapshot: pyiceberg would answer from what it remembers of each manifest.
-            manifests = list(read_manifest_list(self._native.io.new_input(snapshot.manifest_list)))
+            manifests = read_manifests(snapshot, self._native.io)
         except Exception as error:  # noqa: BLE001 - whatever it is, the list cannot be read
             problems.append(_unreadable(name, error))
             return None
@@ -171,7 +171,7 @@ class IcebergAudit(Audit):
                     ),
                     entry.data_file.content == DataFileContent.DATA,
                 )
-                for entry in manifest.fetch_manifest_entry(self._native.io, discard_deleted=False)
+                for entry in read_entries(manifest, self._native.io, discard_deleted=False)
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the manifest cannot be read
             return _unreadable(name, error)
@@ -240,4 +240,5 @@ def _chain(
 def _unreadable(path: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
         return Problem(Trouble.MISSING_FILE, path, "is not there")
-    return Problem(Trouble.BROKEN_METADATA, path, f"cannot be read: {error!r}")
+    reason = error.__cause__ if isinstance(error, CorruptTableError) and error.__cause__ is not None else error
+    return Problem(Trouble.BROKEN_METADATA, path, f"cannot be read: {reason!r}")

@@ -42,6 +42,7 @@ from pyiceberg.table.update import (
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Replace
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.merging import MergeRule, Weight
 from paimon_sink.formats.iceberg.partitions import values_of
 
@@ -173,7 +174,7 @@ class SnapshotBuilder:
         if self.base is None:
             return []
         data, deletes = [], []
-        for manifest in self.base.manifests(self._io):
+        for manifest in read_manifests(self.base, self._io):
             if manifest.content == ManifestContent.DELETES:
                 # Deletes reach only rows older than they are: harmless to what is new.
                 deletes.append(manifest)
@@ -236,7 +237,7 @@ class SnapshotBuilder:
             yield self._write(manifest.partition_spec_id, [*(self._deleted(entry) for entry in gone), *stay])
 
     def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
-        return manifest.fetch_manifest_entry(self._io, discard_deleted=True)
+        return read_entries(manifest, self._io)
 
     def _deleted(self, entry: ManifestEntry) -> ManifestEntry:
         return _as(entry, ManifestEntryStatus.DELETED, snapshot_id=self.snapshot_id)

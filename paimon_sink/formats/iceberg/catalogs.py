@@ -34,7 +34,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_secrets import names_a_secret
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.iceberg.file_io import FILE_IO, as_uri, writes_on_record
+from paimon_sink.formats.iceberg.file_io import FILE_IO, StoreFileIO, as_uri, files_on_record
 from paimon_sink.storage.location import LOCAL, parse_location
 
 __all__ = ["Tables", "tables"]
@@ -118,10 +118,10 @@ class Tables:
         if self._embedded is not None and not os.path.exists(self._embedded):
             # Looking must not leave a catalog behind.
             return None
-        with self._asking():
+        with self._asking(), files_on_record() as record:
             catalog = self._catalog()
             try:
-                return catalog.load_table(self._identifier)
+                table = catalog.load_table(self._identifier)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError as error:
@@ -130,10 +130,15 @@ class Tables:
                     "register the table anew."
                 ) from error
             except (ValueError, ValidationError) as error:
+                file = record.read[-1] if record.read else "in the catalog"
                 raise CorruptTableError(
-                    f"Cannot read the metadata of {self._label} ({type(error).__name__}: "
-                    f"{self._scrub(str(error))[:300]})."
+                    f"Cannot read the metadata {file} of {self._label} ({type(error).__name__}: "
+                    f"{self._scrub(str(error))[:300]}). Nothing was committed. Restore it."
                 ) from error
+        if not isinstance(table.io, StoreFileIO):
+            # A property of the table asks for another file access; its files are ours to reach all the same.
+            table.io = StoreFileIO(table.io.properties)
+        return table
 
     def create(self, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]) -> None:
         """Create the table and its namespace. Losing the race to another creator is fine."""
@@ -159,12 +164,12 @@ class Tables:
         self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> TableMetadata:
         """Publish, once: nobody below tries again. ``CommitFailedException`` means that it is not in."""
-        with self._asking(), writes_on_record() as written:
+        with self._asking(), files_on_record() as record:
             try:
                 return self._catalog().commit_table(table, requirements, updates).metadata
             except CommitFailedException:
                 # May go: the catalog was to point to this metadata file, and points to another's.
-                for location in written:
+                for location in record.written:
                     with suppress(OSError, PwcError):
                         table.io.delete(location)
                 raise

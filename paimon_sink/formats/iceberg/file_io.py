@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store, open_store
 
-__all__ = ["FILE_IO", "StoreFileIO", "as_uri", "store_path", "writes_on_record"]
+__all__ = ["FILE_IO", "StoreFileIO", "as_uri", "files_on_record", "store_path"]
 
 FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""
@@ -28,16 +29,24 @@ FILE_IO = f"{__name__}.StoreFileIO"
 _ALIASES = ("s3a://", "s3n://")
 
 
-_on_record: ContextVar[list[str] | None] = ContextVar("on_record", default=None)
+@dataclass
+class Record:
+    """The locations that were read and written, in their order."""
+
+    read: list[str] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+
+
+_on_record: ContextVar[Record | None] = ContextVar("on_record", default=None)
 
 
 @contextmanager
-def writes_on_record() -> Iterator[list[str]]:
-    """The locations written inside the block, by whatever file access a catalog opens for itself."""
-    written: list[str] = []
-    token = _on_record.set(written)
+def files_on_record() -> Iterator[Record]:
+    """What is read and written inside the block, by whatever file access a catalog opens for itself."""
+    record = Record()
+    token = _on_record.set(record)
     try:
-        yield written
+        yield record
     finally:
         _on_record.reset(token)
 
@@ -101,6 +110,9 @@ class _File(InputFile, OutputFile):
         return self._store.exists(self._path)
 
     def open(self, seekable: bool = True) -> Any:  # noqa: FBT001, FBT002 - the signature is pyiceberg's
+        on_record = _on_record.get()
+        if on_record is not None:
+            on_record.read.append(self.location)
         return self._store.open_input(self._path)
 
     def to_input_file(self) -> InputFile:
@@ -113,7 +125,7 @@ class _File(InputFile, OutputFile):
     def put(self, data: bytes) -> None:
         on_record = _on_record.get()
         if on_record is not None:
-            on_record.append(self.location)
+            on_record.written.append(self.location)
         self._store.write(self._path, data)
         self._written = len(data)
 

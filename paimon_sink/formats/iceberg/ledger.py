@@ -26,9 +26,9 @@ _DROPPED = "pwc.ledger-dropped."
 """Set once a silent user left the ledger of a branch."""
 
 
-def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, commit_user: str) -> Ledger:
+def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, commit_user: str, table: str) -> Ledger:
     """Who wrote last, with the user in question checked against the branch itself."""
-    stored = stored_ledger(metadata.properties, branch=branch, table=str(metadata.table_uuid))
+    stored = stored_ledger(metadata.properties, branch=branch, table=table)
     if not _known_anywhere(metadata.properties, commit_user):
         return stored
     entries = dict(stored.entries)
@@ -120,7 +120,7 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
             raise ValueError(f"it reads {reprlib.repr(fields)}")
     except (ValueError, TypeError) as error:
         raise CorruptTableError(
-            f"Cannot read the table property {key} of the table {table} ({error}). Nothing was committed. If a newer "
-            "paimon-sink wrote it, use that; else set it right or remove it."
+            f"Cannot read the ledger in the table property {key} of {table} ({error}). Nothing was committed. If a "
+            "newer paimon-sink wrote it, use that; else set it right, or remove it if its user is gone."
         ) from error
     return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)

@@ -29,8 +29,9 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
 from pyiceberg.types import PrimitiveType
 
-from paimon_sink.core.errors import CorruptTableError, UnsupportedTableError
+from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.formats.base import Comparison, Filter, Split
+from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import values_of
 
 __all__ = ["plan_splits", "read_split"]
@@ -56,14 +57,20 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
     if head is None:
         return []
     usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    if properties_of(head).get("total-equality-deletes", "0") != "0":
+        raise UnsupportedTableError(
+            f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
+            "the engine that wrote them."
+        )
     try:
         tasks = list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
-    except FileNotFoundError as error:
+    except PwcError:
+        raise
+    except Exception as error:
         raise CorruptTableError(
-            f"A manifest of {label} is missing ({error}). Restore it, or roll the table back."
+            f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
+            f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    except ValueError as error:
-        raise UnsupportedTableError(f"Cannot read {label}: {error}.") from error
     return [
         Split(
             json.dumps({"filters": usable, "files": [_encoded(native, task) for task in group]}).encode("utf-8"),

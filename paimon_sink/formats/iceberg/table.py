@@ -50,6 +50,7 @@ from paimon_sink.formats.iceberg.ledger import (
     read_ledger,
     stored_ledger,
 )
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.metrics import MetricsPlan
 from paimon_sink.formats.iceberg.partitions import Partitioning
 from paimon_sink.formats.iceberg.publications import publication
@@ -124,7 +125,7 @@ class IcebergTable(Table):
             raise TableChangedError.dropped(self.label)
         metadata = native.metadata
         base = self._head(metadata) or metadata.current_snapshot()
-        ledger = read_ledger(metadata, branch=self.branch, head=base, commit_user=commit_user)
+        ledger = read_ledger(metadata, branch=self.branch, head=base, commit_user=commit_user, table=self.label)
         stored = stored_ledger(metadata.properties, branch=self.branch, table=self.label)
         return Head(
             table_identity=str(metadata.table_uuid),
@@ -217,9 +218,9 @@ class IcebergTable(Table):
         try:
             return frozenset(
                 self._relative(found.data_file.file_path)
-                for manifest in snapshot.manifests(native.io)
+                for manifest in read_manifests(snapshot, native.io)
                 if manifest.added_snapshot_id == snapshot.snapshot_id
-                for found in manifest.fetch_manifest_entry(native.io)
+                for found in read_entries(manifest, native.io)
                 if found.status == ManifestEntryStatus.ADDED
             )
         except FileNotFoundError:
