@@ -30,12 +30,22 @@ from tests.formats.test_contract import build
 from tests.support.batches import coordinator, opened, plan, sealed, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, native
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 
 
 @pytest.fixture
-def lake(iceberg_sqlite_lake: Lake) -> Lake:
+def sqlite_lake(iceberg_sqlite_lake: Lake) -> Lake:
     iceberg_sqlite_lake.append(0, rows(0))
     return iceberg_sqlite_lake
+
+
+@pytest.fixture(params=places("sqlite", "rest", format="iceberg"))
+def lake(request: pytest.FixtureRequest) -> Lake:
+    """A table with one batch in it."""
+    where: Place = request.param
+    lake = where.lake(request)
+    lake.append(0, rows(0))
+    return lake
 
 
 Sending = Callable[[Callable[[], TableMetadata]], TableMetadata]
@@ -114,6 +124,17 @@ def test_a_catalog_that_never_answers_leaves_the_outcome_unknown_and_a_replay_se
     assert lake.ids() == [0, 1]
 
 
+def test_refusals_are_lost_rounds_and_never_an_unknown_outcome(lake: Lake) -> None:
+    def is_refused(send: Callable[[], TableMetadata]) -> TableMetadata:
+        raise CommitFailedException("somebody changed a property of the table")
+
+    outcome = coordinator(lake, through(lake, *[is_refused] * 12)).commit(write_plan(lake, 1, rows(1)))
+
+    assert outcome.rounds == 13
+    assert lake.ids() == [0, 1]
+    assert IcebergEngine(lake).stray_metadata() == []
+
+
 def test_a_batch_that_landed_and_expired_before_the_read_back_is_known_by_its_ledger(lake: Lake) -> None:
     def lands_and_expires(send: Callable[[], TableMetadata]) -> TableMetadata:
         send()
@@ -156,11 +177,11 @@ def test_a_refused_commit_leaves_no_file_behind(lake: Lake) -> None:
     assert IcebergEngine(lake).stray_metadata() == []
 
 
-def test_losing_the_swap_itself_leaves_no_metadata_file(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losing_the_swap_itself_leaves_no_metadata_file(sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyiceberg.catalog.sql import SqlCatalog
 
-    table = lake.open()
-    loser = build(table, write_plan(lake, 1, rows(1)), table.look(commit_user="test"))
+    table = sqlite_lake.open()
+    loser = build(table, write_plan(sqlite_lake, 1, rows(1)), table.look(commit_user="test"))
     write_metadata = SqlCatalog._write_metadata
     raced: list[int] = []
 
@@ -168,15 +189,15 @@ def test_losing_the_swap_itself_leaves_no_metadata_file(lake: Lake, monkeypatch:
         write_metadata(*arguments, **named)
         if not raced:
             raced.append(1)
-            IcebergEngine(lake).append(rows(2))
+            IcebergEngine(sqlite_lake).append(rows(2))
 
     monkeypatch.setattr(SqlCatalog, "_write_metadata", staticmethod(let_another_in))
     assert table.put(loser) is PutOutcome.LOST
     table.discard(loser)
 
     assert raced
-    assert IcebergEngine(lake).stray_metadata() == []
-    assert lake.ids() == [0, 2]
+    assert IcebergEngine(sqlite_lake).stray_metadata() == []
+    assert sqlite_lake.ids() == [0, 2]
 
 
 def test_a_commit_to_another_branch_in_between_costs_a_round_and_no_more(lake: Lake) -> None:
@@ -306,7 +327,7 @@ def test_a_message_that_cannot_be_read_is_refused(lake: Lake, entry: bytes) -> N
 
 
 def test_a_message_whose_path_and_partition_disagree_is_found(lake: Lake) -> None:
-    other = Lake(lake.options, "sales.parted").with_options(partitionBy="day")
+    other = Lake(lake.options, f"{lake.table}_parted").with_options(partitionBy="day")
     [file] = opened(other.write(rows(1))).files
     table = other.open()
 
@@ -333,7 +354,7 @@ def test_an_entry_holds_no_path_and_no_secret(lake: Lake) -> None:
 
 def test_manifests_are_merged_so_that_their_number_stays_small(lake: Lake) -> None:
     quick = lake.with_options(**{"table.commit.manifest.min-count-to-merge": "4"})
-    merging = Lake(quick.options, "sales.merging", quick.extra)
+    merging = Lake(quick.options, f"{lake.table}_merging", quick.extra)
     counts = []
     for batch in range(40):
         merging.append(batch, rows(batch))
@@ -343,13 +364,19 @@ def test_manifests_are_merged_so_that_their_number_stays_small(lake: Lake) -> No
         counts.append(len(newest.manifests(table.io)))
 
     assert max(counts) <= 12
+    assert newest is not None
+    entries = [entry for manifest in newest.manifests(table.io) for entry in manifest.fetch_manifest_entry(table.io)]
+    # Who brought a file in, and when, decides which deletes reach it.
+    assert sorted(entry.sequence_number or 0 for entry in entries) == list(range(1, 41))
+    assert sorted(entry.file_sequence_number or 0 for entry in entries) == list(range(1, 41))
+    assert {entry.snapshot_id for entry in entries} == {found.snapshot_id for found in merging.history()}
     assert merging.ids() == list(range(40))
     assert verify(merging.open()).problems == ()
     assert IcebergEngine(merging).read_ids() == list(range(40))
 
 
 def test_a_table_that_wants_no_merging_gets_none(lake: Lake) -> None:
-    plain = Lake(lake.options, "sales.plain", {"table.commit.manifest-merge.enabled": "false"})
+    plain = Lake(lake.options, f"{lake.table}_plain", {"table.commit.manifest-merge.enabled": "false"})
     quick = plain.with_options(**{"table.commit.manifest.min-count-to-merge": "2"})
     for batch in range(6):
         quick.append(batch, rows(batch))
@@ -360,8 +387,8 @@ def test_a_table_that_wants_no_merging_gets_none(lake: Lake) -> None:
     assert len(newest.manifests(table.io)) == 6
 
 
-def test_old_metadata_files_go_and_the_newest_stay(lake: Lake) -> None:
-    few = Lake(lake.options, "sales.few", {"table.write.metadata.previous-versions-max": "3"})
+def test_old_metadata_files_go_and_the_newest_stay(sqlite_lake: Lake) -> None:
+    few = Lake(sqlite_lake.options, f"{sqlite_lake.table}_few", {"table.write.metadata.previous-versions-max": "3"})
     for batch in range(8):
         few.append(batch, rows(batch))
 

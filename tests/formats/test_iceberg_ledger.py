@@ -10,11 +10,13 @@ from paimon_sink.core.errors import CorruptTableError, LedgerLostError, OptionEr
 from tests.support.batches import coordinator, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 
 
-@pytest.fixture
-def lake(iceberg_sqlite_lake: Lake) -> Lake:
-    return iceberg_sqlite_lake
+@pytest.fixture(params=places("sqlite", "rest", format="iceberg"))
+def lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
 
 
 def heads(lake: Lake) -> list[int]:
