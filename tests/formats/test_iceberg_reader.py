@@ -18,6 +18,7 @@ from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Comparison, Filter, Table
 from paimon_sink.read.partition import partition_filters
+from paimon_sink.spark.schema import spark_schema
 from tests.support import tasks
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
@@ -95,6 +96,17 @@ def test_a_table_with_a_type_we_cannot_carry_is_refused_by_column(lake: Lake, ki
 
     with pytest.raises(UnsupportedTableError, match="odd"):
         lake.read()
+
+
+def test_spark_sees_a_fixed_length_as_binary_and_may_write_it(lake: Lake) -> None:
+    tasks.append(lake, 0, pa.table({"f": pa.array([b"abc", None], pa.binary(3))}))
+
+    assert spark_schema(lake.open().schema).simpleString() == "struct<f:binary>"
+    tasks.append(lake, 1, pa.table({"f": pa.array([b"xyz"], pa.binary())}))
+    with pytest.raises(SchemaMismatchError, match="column f"):
+        tasks.write(lake, pa.table({"f": [b"too long"]}).to_batches(), pa.schema([("f", pa.binary())]))
+
+    assert sorted(row["f"] or b"" for row in lake.read()) == [b"", b"abc", b"xyz"]
 
 
 def test_not_null_columns_stay_not_null(lake: Lake) -> None:

@@ -27,7 +27,7 @@ def catalog(lake: Lake) -> Catalog:
     if named.get("type", "sql") == "sql":
         database = warehouse.replace("%", "%25")
         named = {"type": "sql", "uri": f"sqlite:///{database}/catalog.db?timeout=60", **named}
-        warehouse = f"file://{warehouse}"
+        warehouse = warehouse if "://" in warehouse else f"file://{warehouse}"
     return load_catalog(name, **named, **storage, warehouse=warehouse)
 
 
