@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -103,8 +104,9 @@ def test_every_row_is_in_the_partition_that_pyiceberg_would_put_it(
 ) -> None:
     lake = iceberg_sqlite_lake.with_options(partitionBy=partition_by)
 
-    tasks.append(lake, 0, EVENTS)
+    message = tasks.append(lake, 0, EVENTS)
 
+    lake.open().check_files(message.files)
     table = native(lake)
     found = []
     for file in data_files(table):
@@ -267,3 +269,41 @@ def test_a_table_we_cannot_write_is_refused_by_name(
 ) -> None:
     with pytest.raises(UnsupportedTableError, match=words):
         iceberg_sqlite_lake.with_options(**{f"table.{key}": value}).write(rows(1))
+
+
+def test_files_roll_over_at_the_target_size_and_partitions_keep_apart(iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy="bucket(3, id)", compression="none")
+    many = pa.table({"id": list(range(60_000)), "day": [f"{number:064d}" for number in range(60_000)]})
+
+    message = tasks.append(lake, 0, many, target_bytes=200_000)
+
+    assert len(message.files) > 9
+    assert max(file.size_bytes for file in message.files) < 260_000
+    assert sum(file.rows for file in message.files) == 60_000
+    assert lake.ids() == list(range(60_000))
+
+
+def test_a_task_that_fails_leaves_no_file(iceberg_sqlite_lake: Lake) -> None:
+    iceberg_sqlite_lake.append(0, rows(0))
+    before = iceberg_sqlite_lake.files()
+
+    def breaks() -> Iterator[pa.RecordBatch]:
+        yield rows(1)
+        raise RuntimeError("the source broke")
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        tasks.write(iceberg_sqlite_lake, breaks(), rows().schema)
+
+    assert iceberg_sqlite_lake.files() == before
+
+
+@pytest.mark.parametrize("is_complete", [True, False], ids=["every task reported", "a task never reported"])
+def test_an_abort_deletes_only_what_no_commit_can_have_tried(iceberg_sqlite_lake: Lake, is_complete: bool) -> None:
+    iceberg_sqlite_lake.append(0, rows(0))
+    before = iceberg_sqlite_lake.data_files()
+    message = iceberg_sqlite_lake.write(rows(1))
+
+    iceberg_sqlite_lake.stream_writer().abort([message] if is_complete else [message, None], 1)
+
+    left = iceberg_sqlite_lake.files_of([message]) if is_complete else []
+    assert iceberg_sqlite_lake.data_files() == sorted([*before, *left])
