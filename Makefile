@@ -8,6 +8,7 @@ PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
 DEMO_ARGS ?=
+SOAK_STEPS ?= 20000
 PYTEST_ARGS ?=
 
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
@@ -85,6 +86,25 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 integration: java $(READY) ## Long runs against real clusters and servers
 	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
 
+.PHONY: soak
+soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
+	@echo "The model, $(SOAK_STEPS) steps …"
+	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/model -m 'not s3' $(PYTEST_ARGS)
+	@echo "Real processes …"
+	@$(VENV)/bin/python -m integration.soak
+
+.PHONY: mutants
+mutants: $(READY) ## Switch off one protection after the other, and see that its tests notice
+	@$(VENV)/bin/python scripts/mutants.py
+
+.PHONY: fuzz
+fuzz: $(READY) ## Hostile input, two thousand examples a test
+	@PWC_FUZZ_EXAMPLES=2000 $(VENV)/bin/pytest tests/fuzz -m 'not s3' $(PYTEST_ARGS)
+
+.PHONY: bench-steps
+bench-steps: $(READY) ## What the named steps cost when nobody listens
+	@$(VENV)/bin/python benchmarks/step_cost.py
+
 .PHONY: bench-lost-commits
 bench-lost-commits: $(READY) ## Count the commits that racing writers lose, with and without this package
 	@$(VENV)/bin/python benchmarks/lost_commits.py
@@ -106,12 +126,14 @@ format: $(READY) ## Mend what the linter can mend, and format
 	@$(VENV)/bin/ruff format .
 
 .PHONY: docs
-docs: $(READY) ## Write docs/options.md from the options in the code
+docs: $(READY) ## Write docs/options.md and docs/fault-matrix.md from the code and the tests
 	@$(VENV)/bin/pwc options --markdown > docs/.options.md.new
 	@mv docs/.options.md.new docs/options.md
+	@$(VENV)/bin/python scripts/fault_matrix.py > docs/.fault-matrix.md.new
+	@mv docs/.fault-matrix.md.new docs/fault-matrix.md
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
 	@rm -rf $(VENV) $(VENV41) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new
+	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new docs/.fault-matrix.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

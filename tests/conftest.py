@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     lacking = [item for item in items if unmet_need(item) is not None]
     if lacking:
         config.hook.pytest_deselected(items=lacking)
-        items[:] = [item for item in items if item not in set(lacking)]
+        items[:] = [item for item in items if unmet_need(item) is None]
 
 
 @pytest.fixture(scope="session")

@@ -97,7 +97,7 @@ def _show(console: Console, report: Report, location: str) -> None:
     _figure(console, "data files", report.data_files, f"{_size(report.data_bytes)}, {how}")
     _figure(console, "rows", report.rows, "in the newest snapshot" if report.rows is not None else "cannot be counted")
     if report.unchecked_files:
-        _figure(console, "not Parquet", report.unchecked_files, "only looked for, and their sizes compared")
+        _figure(console, "not looked into", report.unchecked_files, "no Parquet, or outside of the table")
     _figure(console, "orphans", len(report.orphans), _about_orphans(report))
     for orphan in report.orphans[:_SHOWN]:
         console.print(Text(f"    {orphan.path}", style="dim"), soft_wrap=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
-from paimon_sink.commit.fold import written_files
+from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, RefusedError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
@@ -57,6 +57,8 @@ class Coordinator:
             reached(Step.BEFORE_LOOK)
             head = self.table.look(commit_user=plan.commit_user)
             self._check_identity(plan, head)
+            if attempt == 1:
+                self.table.check_files(plan.files)
             reached(Step.AFTER_LOOK)
             ended = self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt)
             if ended is not None:
@@ -94,6 +96,9 @@ class Coordinator:
         if all(message is not None for message in messages):
             return
         files = written_files(messages)
+        if batch_id is not None:
+            check_batch(messages, batch_id)
+        self.table.check_files(files)
         if files and not self._may_be_in(commit_user, batch_id):
             self._delete(files)
 

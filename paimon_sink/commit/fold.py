@@ -12,7 +12,7 @@ from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Replace
 
-__all__ = ["fold", "fold_one_shot", "replacement", "written_files"]
+__all__ = ["check_batch", "fold", "fold_one_shot", "replacement", "written_files"]
 
 
 def fold(
@@ -20,6 +20,7 @@ def fold(
 ) -> Plan | None:
     """The plan of batch ``batch_id``, or None when no task reported and there is nothing to publish."""
     reported = _all_reported(messages, options.label)
+    check_batch(reported, batch_id)
     if not reported and not overwrite:
         return None
     query_id = _query_of(reported)
@@ -54,6 +55,16 @@ def replacement(*, overwrite: bool, dynamic: bool) -> Replace:
     if not overwrite:
         return Replace.NOTHING
     return Replace.WRITTEN_PARTITIONS if dynamic else Replace.WHOLE_TABLE
+
+
+def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:
+    """Refuse a message of another batch: its files may be in the table, or go there twice."""
+    for message in messages:
+        if message is not None and message.batch_id not in (None, batch_id):
+            raise MessageError(
+                f"A commit message is of batch {message.batch_id}, this is batch {batch_id}. Nothing was committed or "
+                "deleted."
+            )
 
 
 def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:

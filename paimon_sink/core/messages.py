@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import json
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
 from paimon_sink.core.errors import MessageError
+from paimon_sink.core.strict_json import is_text, is_whole, read_json
 
 __all__ = ["MESSAGE_VERSION", "DataFile", "TaskMessage"]
 
@@ -37,6 +39,8 @@ class TaskMessage:
     schema_id: int
     files: tuple[DataFile, ...] = ()
     query_id: str | None = None
+    batch_id: int | None = None
+    """None outside a streaming query, and from a task that was not told."""
 
     def to_bytes(self) -> bytes:
         body: dict[str, Any] = {
@@ -44,6 +48,7 @@ class TaskMessage:
             "table": self.table_identity,
             "schema": self.schema_id,
             "query": self.query_id,
+            "batch": self.batch_id,
             "files": [
                 {
                     "path": file.path,
@@ -61,25 +66,27 @@ class TaskMessage:
     def from_bytes(cls, raw: bytes) -> TaskMessage:
         """Read a message, or refuse it: by version when it is another's, by name when it is broken."""
         try:
-            body = json.loads(raw)
+            body = read_json(raw)
             version = body["version"]
         except (ValueError, TypeError, KeyError) as error:
             raise MessageError(
                 f"Cannot read a commit message ({error!r}). Nothing was committed; restart the query so that the "
                 "batch is written again."
             ) from error
-        if version != MESSAGE_VERSION:
+        if type(version) is not int or version != MESSAGE_VERSION:
             raise MessageError(
-                f"A commit message has version {version!r}, this paimon-sink reads version {MESSAGE_VERSION}. "
-                "Nothing was committed. Install the same paimon-sink on the driver and on every executor, then "
-                "restart the query."
+                f"A commit message has version {reprlib.repr(version)}, this paimon-sink reads version "
+                f"{MESSAGE_VERSION}. Nothing was committed. Install the same paimon-sink on the driver and on every "
+                "executor, then restart the query."
             )
         try:
             return cls(
-                table_identity=str(body["table"]),
-                schema_id=int(body["schema"]),
-                query_id=body["query"],
-                files=tuple(_file_from(entry) for entry in body["files"]),
+                table_identity=_text(body["table"]),
+                schema_id=_count(body["schema"]),
+                query_id=None if body["query"] is None else _text(body["query"]),
+                files=tuple(_file_from(entry) for entry in _list(body["files"])),
+                # Not there before tasks were told.
+                batch_id=None if body.get("batch") is None else _count(body["batch"]),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise MessageError(
@@ -90,9 +97,27 @@ class TaskMessage:
 
 def _file_from(body: dict[str, Any]) -> DataFile:
     return DataFile(
-        path=str(body["path"]),
-        partition=tuple(None if value is None else str(value) for value in body["partition"]),
-        rows=int(body["rows"]),
-        size_bytes=int(body["bytes"]),
-        entry=base64.b64decode(body["entry"], validate=True),
+        path=_text(body["path"]),
+        partition=tuple(None if value is None else _text(value) for value in _list(body["partition"])),
+        rows=_count(body["rows"]),
+        size_bytes=_count(body["bytes"]),
+        entry=base64.b64decode(_text(body["entry"]), validate=True),
     )
+
+
+def _text(value: object) -> str:
+    if not is_text(value):
+        raise ValueError(f"{reprlib.repr(value)} is no text")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    if not is_whole(value) or value < 0:
+        raise ValueError(f"{reprlib.repr(value)} is no count")
+    return int(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{reprlib.repr(value)} is no list")
+    return value

@@ -32,6 +32,7 @@ from paimon_sink.core.option_declarations import (
 from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
 from paimon_sink.core.option_secrets import Masked, quoted_key
 from paimon_sink.core.option_values import BadValueError, transforms_in
+from paimon_sink.core.strict_json import is_text
 
 __all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe_options", "render_markdown"]
 
@@ -171,6 +172,8 @@ class _Given:
             self.problems.append(
                 f"{group.prefix}{group.reserved}* is kept for paimon-sink's own properties; choose another name."
             )
+        elif not (is_text(name) and is_text(value)):
+            self.problems.append(f"{group.prefix}* has a name or value with half a character, as no file can hold it.")
         else:
             self.groups[group.prefix][name] = value
 

@@ -28,7 +28,15 @@ def is_whole(value: object) -> bool:
 
 def is_text(value: object) -> bool:
     """Whether it is text that can be written down. JSON can say half a character; UTF-8 cannot."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

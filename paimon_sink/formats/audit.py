@@ -16,6 +16,7 @@ class Trouble(Enum):
     """Kinds of problems. The value is for machines, and short enough for people."""
 
     BROKEN_METADATA = "broken metadata"
+    UNREACHABLE = "not reachable"
     MISSING_FILE = "missing file"
     DAMAGED_FILE = "damaged file"
     WRONG_COUNT = "wrong count"
@@ -42,6 +43,8 @@ class StoredFile:
     path: str
     rows: int
     size_bytes: int
+    is_elsewhere: bool = False
+    """Outside of the table, where ``path`` is its whole address."""
 
 
 @dataclass(frozen=True)

@@ -253,11 +253,9 @@ class Table(ABC):
 
     # coordinator
 
-    def check_files(self, files: Sequence[DataFile]) -> None:  # noqa: B027 - optional
-        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it.
-
-        A format whose entries name no file of their own needs no check.
-        """
+    @abstractmethod
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it."""
 
     @abstractmethod
     def look(self, *, commit_user: str) -> Head:

@@ -1,20 +1,18 @@
 """Whether a table is what its metadata says: every snapshot, every manifest, every data file, and the ledger.
 
-Nothing is changed. It may run beside live writers: a table that was expired or rolled back while it was read is read
-again before anything is called missing.
+Nothing is changed, and it may run beside live writers and expiry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_sink.core.errors import PwcError
+from paimon_sink.core.errors import PwcError, StorageError
 from paimon_sink.formats.audit import Audit, Line, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Ledger, Publication, Table
 
@@ -24,9 +22,8 @@ Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
 
 _READERS = 8
-_READINGS = 3
+_AT_ONCE = 1000
 _PARQUET = ".parquet"
-_BROKEN_PARQUET = (OSError, PwcError, pa.ArrowException, ValueError)
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Report:
     rows: int | None
     """Rows of the newest snapshot, counted from its manifests; None when those are broken."""
     unchecked_files: int
-    """Files in other formats than Parquet: only that they are there, and their size."""
+    """Files that are no Parquet, of which only the size was compared, and files outside of the table."""
     problems: tuple[Problem, ...]
     orphans: tuple[Orphan, ...]
 
@@ -65,32 +62,32 @@ class Report:
 
 
 def verify(table: Table, *, deep: bool = False, progress: Progress | None = None) -> Report:
-    """Read all of the table's metadata and the footer of every file it names; with ``deep``, all rows."""
+    """Read all of the table's metadata and the footer of every file it names; with ``deep``, all rows.
+
+    A table may be expired, rolled back or lose a tag while it is read, and then files are rightly gone. So what looks
+    wrong is looked at again, until two readings in a row agree on it.
+    """
     tell = progress or _nobody
-    for _ in range(_READINGS - 1):
-        before = _standing(table)
-        report = _read(table, deep=deep, tell=tell)
-        if report.good or before <= _standing(table):
-            return report
-    return _read(table, deep=deep, tell=tell)
+    report = _read(table, deep=deep, tell=tell)
+    while report.problems:
+        suspects = {found.where for found in report.problems}
+        again = {(found.trouble, found.where) for found in _read(table, deep=deep, tell=tell, only=suspects).problems}
+        agreed = tuple(found for found in report.problems if (found.trouble, found.where) in again)
+        if agreed == report.problems:
+            break
+        report = replace(report, problems=agreed)
+    return report
 
 
 def _nobody(part: str, done: int, of: int) -> None:
     pass
 
 
-def _standing(table: Table) -> set[tuple[int, int]]:
-    """The snapshots there are. Some go when the table is expired or rolled back, and their files with them."""
-    try:
-        return {(found.snapshot_id, found.at_ms) for found in table.history()}
-    except PwcError:
-        return set()
-
-
-def _read(table: Table, *, deep: bool, tell: Progress) -> Report:
+def _read(table: Table, *, deep: bool, tell: Progress, only: Set[str] | None = None) -> Report:
+    """One reading. With ``only``, of the data files it looks at these alone."""
     audit = table.audit()
     # Before the snapshots are read: a batch that lands meanwhile must not make its files look like orphans.
-    present = list(audit.files())
+    present = list(audit.files()) if only is None else []
     lines = audit.lines()
     reading = _Reading()
     total, done = sum(len(line.publications) for line in lines), 0
@@ -102,7 +99,8 @@ def _read(table: Table, *, deep: bool, tell: Progress) -> Report:
             tell("snapshots", done, total)
         reading.problems += _doubled_batches(line)
         reading.problems += _ledger_order(line, audit)
-    reading.problems += _data_files(table, list(reading.files.values()), deep=deep, tell=tell)
+    wanted = [file for file in reading.files.values() if only is None or file.path in only]
+    reading.problems += _data_files(table, wanted, deep=deep, tell=tell)
     main = lines[0].publications
     return Report(
         table=table.label,
@@ -117,7 +115,7 @@ def _read(table: Table, *, deep: bool, tell: Progress) -> Report:
         data_files=len(reading.files),
         data_bytes=sum(file.size_bytes for file in reading.files.values()),
         rows=reading.rows if main else 0,
-        unchecked_files=sum(not path.endswith(_PARQUET) for path in reading.files),
+        unchecked_files=sum(file.is_elsewhere or not _is_parquet(file) for file in reading.files.values()),
         problems=tuple(reading.problems),
         orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files)),
     )
@@ -155,13 +153,13 @@ def _count(where: str, what: str, *, stated: int | None, counted: int | None) ->
 
 
 def _doubled_batches(line: Line) -> Iterator[Problem]:
-    """One batch of one query is one snapshot. An engine may add one of another kind to it: a compaction."""
-    first: dict[tuple[str | None, str | None, int, str], Publication] = {}
+    """One batch is one snapshot. Of other engines, only appends count: they number other work as they like."""
+    first: dict[tuple[str | None, str | None, int], Publication] = {}
     for found in line.publications:
-        if found.batch_id is None:
+        is_append = found.kind == "append" and (found.rows_added or 0) > 0
+        if found.batch_id is None or (found.commit_id is None and not is_append):
             continue
-        key = (found.commit_user, found.query_id, found.batch_id, found.kind)
-        before = first.setdefault(key, found)
+        before = first.setdefault((found.commit_user, found.query_id, found.batch_id), found)
         if before is not found:
             yield Problem(
                 Trouble.DOUBLED_BATCH,
@@ -171,18 +169,19 @@ def _doubled_batches(line: Line) -> Iterator[Problem]:
 
 
 def _ledger_order(line: Line, audit: Audit) -> Iterator[Problem]:
-    read: list[tuple[Publication, Ledger]] = []
+    before: Ledger | None = None
     for found in line.publications:
+        where = _name(line, found)
         try:
             ledger = audit.ledger(found)
         except PwcError as error:
-            yield Problem(Trouble.LEDGER, _name(line, found), str(error))
+            yield Problem(Trouble.LEDGER, where, str(error))
             continue
-        if ledger is not None:
-            read.append((found, ledger))
-            yield from (Problem(Trouble.LEDGER, _name(line, found), what) for what in _own_entry(found, ledger))
-    for (_, before), (found, after) in pairwise(read):
-        yield from (Problem(Trouble.LEDGER, _name(line, found), what) for what in _steps_back(before, after, found))
+        if ledger is None:
+            continue
+        complaints = [*_own_entry(found, ledger), *(_steps_back(before, ledger) if before is not None else ())]
+        yield from (Problem(Trouble.LEDGER, where, what) for what in complaints)
+        before = ledger
 
 
 def _own_entry(found: Publication, ledger: Ledger) -> Iterator[str]:
@@ -197,15 +196,18 @@ def _own_entry(found: Publication, ledger: Ledger) -> Iterator[str]:
             yield f"has a ledger in which {user} is at snapshot {entry.snapshot_id}, a later one"
 
 
-def _steps_back(before: Ledger, after: Ledger, found: Publication) -> Iterator[str]:
+def _steps_back(before: Ledger, after: Ledger) -> Iterator[str]:
     for user, old in before.entries.items():
         new = after.entries.get(user)
         if new is None:
             if after.complete:
                 yield f"has a ledger without {user}, who was in it before, and calls it complete"
-        elif new.query_id == old.query_id and new.batch_id < old.batch_id:
+        elif new.query_id != old.query_id or new.commit_id is None or old.commit_id is None:
+            # Taken over, or another engine's: those number their commits as they like.
+            continue
+        elif new.batch_id < old.batch_id:
             yield f"has a ledger in which {user} goes back from batch {old.batch_id} to {new.batch_id}"
-        elif (new.query_id, new.batch_id) == (old.query_id, old.batch_id) and new.commit_id != old.commit_id:
+        elif new.batch_id == old.batch_id and new.commit_id != old.commit_id:
             yield f"has a ledger in which batch {new.batch_id} of {user} was committed a second time"
     if after.complete and not before.complete:
         yield "has a ledger that calls itself complete although the one before it was not"
@@ -217,40 +219,57 @@ def _steps_back(before: Ledger, after: Ledger, found: Publication) -> Iterator[s
 def _data_files(table: Table, files: Sequence[StoredFile], *, deep: bool, tell: Progress) -> Iterator[Problem]:
     part = "rows" if deep else "data files"
     with ThreadPoolExecutor(_READERS) as readers:
-        answers = readers.map(lambda file: _data_file(table, file, deep=deep), files)
-        for done, problem in enumerate(answers, 1):
-            tell(part, done, len(files))
-            if problem is not None:
-                yield problem
+        for start in range(0, len(files), _AT_ONCE):
+            some = files[start : start + _AT_ONCE]
+            for done, problem in enumerate(readers.map(lambda file: _data_file(table, file, deep=deep), some), 1):
+                tell(part, start + done, len(files))
+                if problem is not None:
+                    yield problem
+
+
+def _is_parquet(file: StoredFile) -> bool:
+    return file.path.endswith(_PARQUET)
 
 
 def _data_file(table: Table, file: StoredFile, *, deep: bool) -> Problem | None:
+    if file.is_elsewhere:
+        return None
     path = table.store.join(table.location, file.path)
     try:
         size = table.store.size(path)
         if size != file.size_bytes:
-            return Problem(
-                Trouble.DAMAGED_FILE, file.path, f"has {size:,} bytes, its manifest says {file.size_bytes:,}"
-            )
-        if not file.path.endswith(_PARQUET):
-            return None
-        with table.store.open_input(path) as source, pq.ParquetFile(source) as parquet:
-            rows = parquet.metadata.num_rows
-            if deep:
-                rows = sum(batch.num_rows for batch in parquet.iter_batches())
+            what = f"has {size:,} bytes, its manifest says {file.size_bytes:,}"
+            return Problem(Trouble.DAMAGED_FILE, file.path, what)
+        rows = _rows_in(table, path, deep=deep) if _is_parquet(file) else file.rows
     except FileNotFoundError:
         return Problem(Trouble.MISSING_FILE, file.path, f"is not there; it should have {file.rows:,} rows")
-    except _BROKEN_PARQUET as error:
-        return Problem(Trouble.DAMAGED_FILE, file.path, f"cannot be read: {error}")
+    except Exception as error:  # noqa: BLE001 - what came of one file does not end the report
+        if _tells_of_the_file(error):
+            return Problem(Trouble.DAMAGED_FILE, file.path, f"cannot be read: {error}")
+        return Problem(Trouble.UNREACHABLE, file.path, f"cannot be had from the store: {error}")
     if rows != file.rows:
         return Problem(Trouble.DAMAGED_FILE, file.path, f"has {rows:,} rows, its manifest says {file.rows:,}")
     return None
+
+
+def _rows_in(table: Table, path: str, *, deep: bool) -> int:
+    with table.store.open_input(path) as source, pq.ParquetFile(source) as parquet:
+        if deep:
+            return sum(batch.num_rows for batch in parquet.iter_batches())
+        return int(parquet.metadata.num_rows)
+
+
+def _tells_of_the_file(error: Exception) -> bool:
+    """Whether its bytes are wrong. Trouble with the store has an error number, or a class of the store's own."""
+    if isinstance(error, OSError):
+        return error.errno is None
+    return isinstance(error, (pa.ArrowException, ValueError))
 
 
 def _orphans(table: Table, paths: Iterable[str]) -> Iterator[Orphan]:
     for path in sorted(paths):
         try:
             yield Orphan(path, table.store.size(table.store.join(table.location, path)))
-        except FileNotFoundError:
-            # Dropped by its own writer meanwhile.
+        except (FileNotFoundError, StorageError):
+            # Dropped by its own writer meanwhile; or nobody can tell, and then it is not called an orphan.
             continue

@@ -17,10 +17,11 @@ _FACTORIES = ("writer", "streamWriter")
 
 @dataclass(frozen=True)
 class TaskSettings:
-    """The query a task belongs to, and how its session spells column names."""
+    """The query and the batch a task belongs to, and how its session spells column names."""
 
     query_id: str | None
     case_sensitive: bool
+    batch_id: int | None = None
 
     @classmethod
     def current(cls) -> TaskSettings:
@@ -28,7 +29,9 @@ class TaskSettings:
         task = TaskContext.get()
         if task is None:
             return cls(None, False)
+        batch = task.getLocalProperty("streaming.sql.batchId") or ""
         return cls(
+            batch_id=int(batch) if batch.isascii() and batch.isdigit() else None,
             query_id=task.getLocalProperty("sql.streaming.queryId"),
             case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
         )

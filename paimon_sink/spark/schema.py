@@ -7,6 +7,7 @@ from pyspark.sql import types as t
 
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.schema import SQL_TYPE, sql_type
+from paimon_sink.core.strict_json import is_text
 
 __all__ = ["arrow_schema", "spark_schema"]
 
@@ -48,6 +49,9 @@ def spark_schema(schema: pa.Schema) -> t.StructType:
 
 
 def _arrow_field(field: t.StructField, path: str, problems: list[str]) -> pa.Field:
+    if not is_text(field.name):
+        problems.append(f"the name of column {path!a} has half a character, which no file can hold")
+        return pa.field("", pa.binary())
     length = _length(field)
     metadata = {SQL_TYPE: length.upper().encode("utf-8")} if length else None
     return pa.field(field.name, _arrow_type(field.dataType, path, problems), field.nullable, metadata)

@@ -44,6 +44,9 @@ class PwcCommitMessage(WriterCommitMessage):
 class _Writer:
     """What the stream and the batch writer share."""
 
+    _is_stream = False
+    """A batch write inside a stream's ``foreachBatch`` runs under the stream's batch id, which is not its own."""
+
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         self._options = options
         self._schema = schema
@@ -69,6 +72,7 @@ class _Writer:
             case_sensitive=settings.case_sensitive,
             target_bytes=self._options.target_file_size_bytes,
             query_id=settings.query_id,
+            batch_id=settings.batch_id if self._is_stream else None,
         )
         return PwcCommitMessage(message.to_bytes())
 
@@ -99,6 +103,8 @@ class _Writer:
 
 class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Writes micro-batches."""
+
+    _is_stream = True
 
     def commit(self, messages: Messages, batchId: int) -> None:
         plan = fold(_unwrap(messages), options=self._options, batch_id=batchId, overwrite=self._overwrite)

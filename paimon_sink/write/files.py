@@ -124,15 +124,19 @@ class _OpenFile:
             table.store.join(table.location, self._path), block_bytes=_UPLOAD_BYTES
         )
         self._footers: list[pq.FileMetaData] = []
-        self._writer = pq.ParquetWriter(
-            self._sink.handle,
-            attempt.schema,
-            compression=table.compression,
-            compression_level=table.compression_level,
-            write_page_index=True,
-            store_schema=False,
-            metadata_collector=self._footers,
-        )
+        try:
+            self._writer = pq.ParquetWriter(
+                self._sink.handle,
+                attempt.schema,
+                compression=table.compression,
+                compression_level=table.compression_level,
+                write_page_index=True,
+                store_schema=False,
+                metadata_collector=self._footers,
+            )
+        except BaseException:
+            self._sink.discard()
+            raise
         self._rows = 0
         self._nulls: Counter[str] = Counter(dict.fromkeys(attempt.schema.names, 0))
         self._nans: Counter[str] = Counter()

@@ -25,6 +25,7 @@ def write_task(
     case_sensitive: bool,
     target_bytes: int,
     query_id: str | None,
+    batch_id: int | None = None,
     limits: Limits | None = None,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
@@ -35,7 +36,7 @@ def write_task(
     try:
         files = [file for batch in batches if batch.num_rows for file in fan_out.write(alignment.apply(batch))]
         files.extend(fan_out.close())
-        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id)
+        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id)
         reached(Step.MESSAGE_BUILT)
     except BaseException:
         # Files may go: the message never left this attempt.

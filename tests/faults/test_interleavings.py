@@ -11,30 +11,26 @@ import pytest
 from paimon_sink.commit.coordinator import Outcome
 from paimon_sink.formats.base import Plan
 from tests.support.batches import coordinator, write_plan
+from tests.support.engines import other_engine
 from tests.support.interleave import Run, every_order, run_in_order
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 
 FEWEST_ORDERS = 70
 """Two commits of four steps each can be interleaved in C(8, 4) ways; lost rounds only add to that."""
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.slow])])
+@pytest.fixture(params=places(slow_on="s3"))
 def lake(request: pytest.FixtureRequest) -> Lake:
     """Seventy tables are quick on a disk and take their time on S3."""
-    found: Lake = request.getfixturevalue(f"{request.param}_lake")
-    return found
+    where: Place = request.param
+    return where.lake(request)
 
 
 @pytest.fixture
 def lakes(lake: Lake) -> Iterator[Lake]:
     """A table of its own for every order."""
     return (Lake(lake.options, table=f"sales.orders{number}") for number in itertools.count())
-
-
-@pytest.fixture
-def local_lakes(local_lake: Lake) -> Iterator[Lake]:
-    """The same on a local disk only: one test has shown that the store makes no difference to the order."""
-    return (Lake(local_lake.options, table=f"sales.orders{number}") for number in itertools.count())
 
 
 def commit_both(lake: Lake, first: Plan, second: Plan, choices: Sequence[int]) -> Run[Outcome]:
@@ -46,17 +42,7 @@ def paths(*plans: Plan) -> list[str]:
     return sorted({file.path for plan in plans for file in plan.files})
 
 
-def leftovers(lake: Lake) -> list[str]:
-    """Manifests that no snapshot names."""
-    table = lake.open()
-    named = "".join(str(snapshot) for snapshot in lake.snapshots())
-    lists = [path.rsplit("/", 1)[-1] for path in lake.files("manifest-list-")]
-    live = {name for name in lists if name in named}
-    unique = {name.removeprefix("manifest-list-").rsplit("-", 1)[0] for name in live}
-    names = [path.removeprefix(f"{table.location}/") for path in lake.files("manifest/")]
-    return [name for name in names if not any(one in name for one in unique)]
-
-
+@pytest.mark.fault(15)
 def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lake]) -> None:
     orders: set[str] = set()
 
@@ -73,7 +59,7 @@ def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lak
         assert lake.batch_ids() == [7], run.moves
         assert lake.ids() == [1, 2], run.moves
         assert lake.data_files() == paths(winner), run.moves
-        assert leftovers(lake) == [], run.moves
+        assert other_engine(lake).stray_metadata() == [], run.moves
         return run
 
     for run in every_order(play):
@@ -82,9 +68,11 @@ def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lak
     assert len(orders) >= FEWEST_ORDERS
 
 
-def test_the_same_messages_twice_delete_nothing_in_any_order(local_lakes: Iterator[Lake]) -> None:
+@pytest.mark.fault(15)
+@pytest.mark.needs("quick puts")
+def test_the_same_messages_twice_delete_nothing_in_any_order(lakes: Iterator[Lake]) -> None:
     def play(choices: Sequence[int]) -> Run[Outcome]:
-        lake = next(local_lakes)
+        lake = next(lakes)
         plan = write_plan(lake, 7, rows(1, 2))
 
         run = commit_both(lake, plan, plan, choices)
@@ -98,9 +86,11 @@ def test_the_same_messages_twice_delete_nothing_in_any_order(local_lakes: Iterat
     assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
 
 
-def test_two_first_commits_of_two_users_both_land_in_every_order(local_lakes: Iterator[Lake]) -> None:
+@pytest.mark.fault(14, 18)
+@pytest.mark.needs("quick puts")
+def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator[Lake]) -> None:
     def play(choices: Sequence[int]) -> Run[Outcome]:
-        lake = next(local_lakes)
+        lake = next(lakes)
         first = write_plan(lake, 7, rows(1))
         second = replace(write_plan(lake, 7, rows(2)), commit_user="other")
 
@@ -112,17 +102,19 @@ def test_two_first_commits_of_two_users_both_land_in_every_order(local_lakes: It
         assert lake.batch_ids() == [7, 7], run.moves
         assert lake.ids() == [1, 2], run.moves
         assert lake.data_files() == paths(first, second), run.moves
-        assert leftovers(lake) == [], run.moves
+        assert other_engine(lake).stray_metadata() == [], run.moves
         return run
 
     assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
 
 
-def test_a_batch_and_its_successor_at_once_both_land_or_the_older_one_is_refused(local_lakes: Iterator[Lake]) -> None:
+@pytest.mark.fault(16)
+@pytest.mark.needs("quick puts")
+def test_a_batch_and_its_successor_at_once_both_land_or_the_older_one_is_refused(lakes: Iterator[Lake]) -> None:
     ends: set[str] = set()
 
     def play(choices: Sequence[int]) -> Run[Outcome]:
-        lake = next(local_lakes)
+        lake = next(lakes)
         older, newer = write_plan(lake, 7, rows(7)), write_plan(lake, 8, rows(8))
 
         run = commit_both(lake, older, newer, choices)

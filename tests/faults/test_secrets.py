@@ -17,7 +17,7 @@ from tests.support.batches import coordinator, plan, sink_options
 from tests.support.lake import ID_AND_DAY, Lake, rows
 from tests.support.s3 import S3Server
 
-pytestmark = pytest.mark.s3
+pytestmark = [pytest.mark.s3, pytest.mark.fault(40)]
 
 MARKER = "s3cr3t-m4rk3r-0123456789abcdef"
 TOKEN = "t0k3n-m4rk3r-0123456789abcdef"

@@ -11,12 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 
+from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.audit import Trouble
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.maintain.verify import Report, verify
+from paimon_sink.storage.store import Store
 from tests.support import foreign
-from tests.support.batches import of_query, path_in
+from tests.support.batches import of_query, path_in, through
+from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
+from tests.support.lying_store import LyingStore
 
 
 def troubles(report: Report) -> list[tuple[Trouble, str]]:
@@ -416,3 +420,126 @@ def test_a_batch_that_lands_while_the_table_is_read_leaves_no_orphans(local_lake
     report = verify(local_lake.open(), progress=land)
 
     assert (report.problems, report.orphans) == ((), ())
+
+
+def test_a_table_that_is_expired_with_every_commit_is_whole_all_the_time(local_lake: Lake) -> None:
+    for batch in range(8):
+        local_lake.commit(batch, local_lake.write(rows(batch)), overwrite=True)
+    replaced = [file_of(local_lake, batch) for batch in range(7)]
+    oldest = iter(range(1, 8))
+
+    def expire_one(part: str, done: int, of: int) -> None:
+        if part == "snapshots" and done == of and (snapshot_id := next(oldest, None)) is not None:
+            delete(local_lake, replaced[snapshot_id - 1])
+            delete(local_lake, f"snapshot/snapshot-{snapshot_id}")
+
+    assert verify(local_lake.open(), progress=expire_one).problems == ()
+
+
+def test_a_tag_that_is_dropped_while_the_table_is_read_is_not_missed(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    store_bytes(local_lake, "tag/tag-first", read_bytes(local_lake, "snapshot/snapshot-1"))
+    kept = file_of(local_lake, 0)
+    local_lake.commit(1, local_lake.write(rows(50)), overwrite=True)
+    delete(local_lake, "snapshot/snapshot-1")
+
+    def drop(part: str, done: int, of: int) -> None:
+        delete(local_lake, "tag/tag-first")
+        delete(local_lake, kept)
+
+    assert verify(local_lake.open(), progress=drop).problems == ()
+
+
+# ---------------------------------------------------------------- damage beside the snapshots, and other engines
+
+
+def test_a_damaged_tag_is_found_by_name_and_not_followed(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    body = json.loads(read_bytes(local_lake, "snapshot/snapshot-1"))
+    store_bytes(local_lake, "tag/tag-null", json.dumps({**body, "commitKind": None}).encode())
+    store_bytes(local_lake, "tag/tag-out", json.dumps({**body, "baseManifestList": "../../x"}).encode())
+
+    assert troubles(verify(local_lake.open())) == [
+        (Trouble.BROKEN_METADATA, "tag/tag-null"),
+        (Trouble.BROKEN_METADATA, "tag/tag-out"),
+    ]
+
+
+def test_a_schema_that_files_were_written_with_is_missed(local_lake: Lake) -> None:
+    a_table(local_lake, batches=1)
+    other_engine(local_lake).add_column("note")
+    local_lake.append(1, rows(9))
+    delete(local_lake, "schema/schema-0")
+
+    assert (Trouble.MISSING_FILE, "schema/schema-0") in troubles(verify(local_lake.open()))
+
+
+@pytest.mark.parametrize("lost", [[4], [1, 2, 3, 4]], ids=["the newest", "all of them"])
+def test_a_newest_snapshot_that_is_gone_is_missed(lake: Lake, lost: list[int]) -> None:
+    a_table(lake)
+    for snapshot_id in lost:
+        delete(lake, f"snapshot/snapshot-{snapshot_id}")
+
+    assert troubles(verify(lake.open())) == [(Trouble.GAP, "snapshot 4")]
+
+
+def test_an_index_manifest_that_is_gone_is_found(local_lake: Lake) -> None:
+    a_table(local_lake)
+    rewrite_snapshot(local_lake, 4, lambda body: body.update(indexManifest="index-manifest-1"))
+
+    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, "manifest/index-manifest-1")]
+
+
+def test_files_of_a_changelog_and_of_a_tag_on_a_branch_are_no_orphans(local_lake: Lake) -> None:
+    a_table(local_lake, batches=2)
+    store_bytes(local_lake, "changelog/changelog-1", read_bytes(local_lake, "snapshot/snapshot-1"))
+    store_bytes(local_lake, "branch/branch-b/tag/tag-t", read_bytes(local_lake, "snapshot/snapshot-2"))
+    local_lake.commit(2, local_lake.write(rows(50)), overwrite=True)
+    local_lake.append(3, rows(51))
+    for snapshot_id in (1, 2, 3):
+        delete(local_lake, f"snapshot/snapshot-{snapshot_id}")
+
+    report = verify(local_lake.open())
+
+    assert report.problems == ()
+    assert report.tags_and_branches == ("branch b", "tag t of branch b")
+    # What snapshot 3 alone named is left: its two lists, and the manifest that took the first two files out is shared.
+    assert all(orphan.path.startswith("manifest/manifest-list-") for orphan in report.orphans)
+
+
+def test_another_engine_may_number_its_commits_as_it_likes(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    foreign.append(lake, rows(1), commit_user="flink", identifier=5)
+    lake.append(1, rows(2))
+    foreign.append(lake, rows(3), commit_user="flink", identifier=3)
+    lake.append(2, rows(4))
+
+    assert verify(lake.open()).problems == ()
+
+
+def test_a_batch_that_is_in_as_an_append_and_as_an_overwrite_is_found(local_lake: Lake) -> None:
+    a_table(local_lake)
+    rewrite_snapshot(local_lake, 3, lambda body: body.update(commitIdentifier=1, commitKind="OVERWRITE"))
+
+    assert (Trouble.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
+
+
+def test_trouble_with_the_store_is_not_called_damage(local_lake: Lake) -> None:
+    a_table(local_lake)
+    unlucky = file_of(local_lake, 1)
+    table = through(local_lake.open(), _Refusing(local_lake.open().store, unlucky))
+
+    assert troubles(verify(table)) == [(Trouble.UNREACHABLE, unlucky)]
+
+
+class _Refusing(LyingStore):
+    """Throttles every look at one file."""
+
+    def __init__(self, inner: Store, path: str) -> None:
+        super().__init__(inner)
+        self._unlucky = path
+
+    def size(self, path: str) -> int:
+        if path.endswith(self._unlucky):
+            raise StorageError(f"Cannot look at {path}: 503 SlowDown")
+        return super().size(path)

@@ -12,9 +12,21 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from paimon_sink.formats.base import LedgerEntry, Publication
 from tests.support.lake import Lake
+from tests.support.whole import assert_whole
 
-__all__ = ["Checkpoint", "Source", "first_lines", "lake_options", "load", "save", "warehouse_files"]
+__all__ = [
+    "Checkpoint",
+    "Source",
+    "assert_exactly_once",
+    "first_lines",
+    "lake_options",
+    "load",
+    "named_files",
+    "save",
+    "warehouse_files",
+]
 
 SCHEMA = "id long, day string"
 
@@ -44,9 +56,33 @@ def warehouse_files(lake: Lake) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
+def named_files(lake: Lake) -> list[str]:
+    """The data files that snapshots name, and that are there: reading a table reads each of them."""
+    named = sum(int(snapshot["properties"]["pwc.files"]) for snapshot in lake.snapshots())
+    table = lake.open()
+    found = sorted(path for snapshot in lake.history() for path in table.files_added_by(_entry(snapshot)) or ())
+    assert len(found) == named
+    assert set(found) <= set(lake.data_files()), "a snapshot names a file that is not there"
+    return found
+
+
+def _entry(snapshot: Publication) -> LedgerEntry:
+    assert snapshot.batch_id is not None
+    return LedgerEntry(snapshot.batch_id, snapshot.query_id, snapshot.commit_id, snapshot.snapshot_id, snapshot.at_ms)
+
+
+def assert_exactly_once(lake: Lake, *, ids: Iterable[int], batches: Iterable[int]) -> None:
+    """Each row once, each batch one snapshot, each named file there."""
+    assert lake.ids() == sorted(ids)
+    assert lake.batch_ids() == list(batches)
+    assert len(lake.snapshots()) == len(lake.batch_ids())
+    assert len(set(named_files(lake))) == len(named_files(lake))
+    assert_whole(lake)
+
+
 @dataclass
 class Source:
-    """A directory of JSON files, one of them a micro-batch."""
+    """A directory of JSON files, one of them a micro-batch unless more are asked for."""
 
     directory: Path
     files: int = 0
@@ -64,8 +100,8 @@ class Source:
         part.rename(file)
         self.files += 1
 
-    def stream(self, spark: SparkSession) -> DataFrame:
-        return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(self.directory))
+    def stream(self, spark: SparkSession, *, files_a_batch: int = 1) -> DataFrame:
+        return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files_a_batch).json(str(self.directory))
 
 
 @dataclass(frozen=True)
@@ -74,10 +110,12 @@ class Checkpoint:
 
     directory: Path
 
-    def start(self, rows: DataFrame, options: dict[str, str], *, mode: str = "append") -> StreamingQuery:
+    def start(
+        self, rows: DataFrame, options: dict[str, str], *, mode: str = "append", sink: str = "pwc"
+    ) -> StreamingQuery:
         """Start the query on all that is there now."""
         return (
-            rows.writeStream.format("pwc")
+            rows.writeStream.format(sink)
             .options(**options)
             .option("checkpointLocation", str(self.directory))
             .outputMode(mode)

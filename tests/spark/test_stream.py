@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tests.spark.faulty import FailsForGood, FailsOnce, rendezvous_of
-from tests.spark.support import Checkpoint, Source, lake_options
+from tests.spark.support import Checkpoint, Source, lake_options, save
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -318,3 +318,26 @@ def test_a_failed_stream_says_our_sentence_in_its_first_lines(
 
     head = "\n".join(str(failed.value).splitlines()[:30])
     assert re.search(r"SchemaMismatchError: Cannot write to sales\.orders: column extra is not in the table", head)
+
+
+def test_a_named_batch_job_inside_a_stream_goes_by_its_own_number(
+    spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint
+) -> None:
+    source.add(range(3))
+    source.add(range(3, 6))
+
+    def write(rows: DataFrame, batch_id: int) -> None:
+        for _ in range(2):
+            save(rows, local_lake, commitUser="inside", commitIdentifier=str(100 + batch_id))
+
+    query = (
+        source.stream(spark)
+        .writeStream.foreachBatch(write)
+        .option("checkpointLocation", str(checkpoint.directory))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+    assert local_lake.ids() == list(range(6))
+    assert local_lake.batch_ids() == [100, 101]

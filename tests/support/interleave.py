@@ -10,13 +10,25 @@ from typing import Generic, TypeVar
 
 from paimon_sink.core.steps import Step, listening
 
-__all__ = ["Run", "every_order", "run_in_order"]
+__all__ = ["Run", "every_order", "once_at", "run_in_order"]
 
 T = TypeVar("T")
 
 GATES = frozenset({Step.BEFORE_LOOK, Step.AFTER_LOOK, Step.BEFORE_PUT, Step.BEFORE_READ_BACK})
 """Where a commit hands over: before its look, its build, its put and its read-back."""
 _STUCK_AFTER_S = 60
+
+
+def once_at(step: Step, action: Callable[[], object]) -> Callable[[Step], None]:
+    """A listener that lets others in at the first ``step`` it hears of. What they do is not heard."""
+    heard: list[Step] = []
+
+    def listen(reached: Step) -> None:
+        if reached is step and not heard:
+            heard.append(reached)
+            action()
+
+    return listen
 
 
 @dataclass

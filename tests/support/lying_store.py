@@ -1,9 +1,8 @@
-"""A store whose answers lie: a working fake around a real store, for everything that networks do to a request."""
+"""A store whose answers lie about Paimon's snapshot files: a working fake around a real store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
@@ -11,18 +10,9 @@ import pyarrow.fs as pafs
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Output, Store
+from tests.support.lying_table import Answer
 
-__all__ = ["Answer", "LyingStore"]
-
-
-class Answer(Enum):
-    """What happens to one put-if-absent of a snapshot, and what the caller hears."""
-
-    HONEST = "honest"
-    LANDS_AND_RAISES = "lands, the answer is an error"
-    LANDS_AND_DENIES = "lands, the answer says that somebody else was first"
-    RAISES = "does not land, the answer is an error"
-    RAISES_AND_LANDS_LATER = "the answer is an error, and it lands before the next put"
+__all__ = ["LyingStore"]
 
 
 class LyingStore(Store):

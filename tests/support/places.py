@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.lake import Lake
 
-__all__ = ["PLACES", "Place", "place_of", "places", "unmet_need"]
+__all__ = ["PLACES", "Place", "forms", "place_of", "places", "unmet_need"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,8 @@ class Place:
 _NO_ROLLBACK = "the REST server of the tests knows no rollback"
 _NO_ALTER = "the REST server of the tests knows no change of a schema"
 _SLOW = "hundreds of commits take their time here: one test of this kind is enough"
+_ONE_FORM = "one form of this is enough here: the others differ in bytes, not in what the place does"
 _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
-
 _ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
 
 PLACES = (
@@ -50,6 +50,7 @@ PLACES = (
         lacks={
             "a disk": "an object store has no disk of ours to fill",
             "file ages": "nobody can make an object of yesterday today",
+            "every form": _ONE_FORM,
             "quick puts": _SLOW,
         },
     ),
@@ -58,6 +59,7 @@ PLACES = (
         "rest",
         "rest_lake",
         lacks={
+            "every form": _ONE_FORM,
             "quick puts": _SLOW,
             "rollback": _NO_ROLLBACK,
             "schema changes": _NO_ALTER,
@@ -66,13 +68,23 @@ PLACES = (
         },
     ),
     Place("iceberg", "sqlite", "iceberg_sqlite_lake", lacks={"a snapshot file": _ONE_METADATA_FILE}),
-    Place("iceberg", "postgres", "iceberg_postgres_lake", lacks={"a snapshot file": _ONE_METADATA_FILE}),
+    Place(
+        "iceberg",
+        "postgres",
+        "iceberg_postgres_lake",
+        lacks={"every form": _ONE_FORM, "quick puts": _SLOW, "a snapshot file": _ONE_METADATA_FILE},
+    ),
     Place(
         "iceberg",
         "rest",
         "iceberg_rest_lake",
         marks=(pytest.mark.s3,),
-        lacks={"quick puts": _SLOW, "a snapshot file": _IN_THE_CATALOG, "a schema file": _IN_THE_CATALOG},
+        lacks={
+            "every form": _ONE_FORM,
+            "quick puts": _SLOW,
+            "a snapshot file": _IN_THE_CATALOG,
+            "a schema file": _IN_THE_CATALOG,
+        },
     ),
 )
 
@@ -86,6 +98,12 @@ def places(*stores: str, format: str | None = None, slow_on: str | None = None) 
     ]
     slow = {place: (pytest.mark.slow,) if place.store == slow_on else () for place in chosen}
     return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
+
+
+def forms(first: Any, *others: Any) -> list[Any]:
+    """Parameters that are forms of one fault: the first runs in every place, the others where tests are quick."""
+    quick = pytest.mark.needs("every form")
+    return [first, *(pytest.param(*other.values, marks=(*other.marks, quick), id=other.id) for other in others)]
 
 
 def place_of(item: pytest.Item) -> Place | None:

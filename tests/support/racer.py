@@ -1,23 +1,19 @@
-"""One writer of a race, as a process of its own: ``python -m tests.support.racer``, one JSON line in, one out.
-
-It says that it is ready, waits for a line on its input, so that all start at once, and then commits as fast as it can.
-"""
+"""One writer of a race, as a process of its own: it waits until all are there, and then commits as fast as it can."""
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from tests.support.processes import CONTEXT
+
+if TYPE_CHECKING:
+    from tests.support.lake import Lake
 
 __all__ = ["Errand", "Report", "race"]
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -43,41 +39,40 @@ class Report:
 
 def race(errands: Sequence[Errand], *, timeout_s: float = 850) -> list[Report]:
     """Run all at once and collect what each was told."""
-    with ExitStack() as stack:
-        running = [stack.enter_context(_start(errand)) for errand in errands]
-        for process in running:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in running:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        answers = [process.communicate(timeout=timeout_s)[0] for process in running]
-    return [Report(**json.loads(answer)) for answer in answers]
+    start = CONTEXT.Barrier(len(errands))
+    return [_report(running, timeout_s) for running in [_start(errand, start) for errand in errands]]
 
 
-def _start(errand: Errand) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.racer", json.dumps(asdict(errand))],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def _start(errand: Errand, start: Any) -> Connection:
+    here, there = CONTEXT.Pipe(duplex=False)
+    CONTEXT.Process(target=_run, args=(errand, start, there), daemon=True).start()
+    # Only the other process holds this end now: should it die, we hear of it.
+    there.close()
+    return here
 
 
-def _run(errand: Errand) -> Report:
-    from tests.support import foreign
-    from tests.support.lake import Lake, rows
+def _report(running: Connection, timeout_s: float) -> Report:
+    with running:
+        assert running.poll(timeout_s), "a process of the race does not answer"
+        report: Report = running.recv()
+    return report
+
+
+def _run(errand: Errand, start: Any, told: Connection) -> None:
+    from tests.support.lake import Lake
 
     # pypaimon tells of every lost round; a race has thousands.
     logging.getLogger("pypaimon").setLevel(logging.ERROR)
     lake = Lake(errand.options, errand.table, {"commitUser": errand.commit_user})
+    start.wait(timeout=120)
+    told.send(_commit_all(lake, errand))
+
+
+def _commit_all(lake: Lake, errand: Errand) -> Report:
+    from tests.support import foreign
+    from tests.support.lake import rows
+
     report = Report()
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
     for number in range(errand.commits):
         row = errand.first_id + number
         try:
@@ -92,7 +87,3 @@ def _run(errand: Errand) -> Report:
         except Exception as error:  # noqa: BLE001 - the race counts them
             report.failures.append(f"{type(error).__name__}: {error}"[:300])
     return report
-
-
-if __name__ == "__main__":
-    json.dump(asdict(_run(Errand(**json.loads(sys.argv[1])))), sys.stdout)

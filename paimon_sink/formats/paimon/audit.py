@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import TypeVar
 
-from pypaimon.common.json_util import JSON
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
-from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.core.errors import CorruptTableError, PwcError, StorageError, TableChangedError
 from paimon_sink.formats.audit import Audit, Contents, Line, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Ledger, Publication
 from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.numbered import numbers
+from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles, publication
 from paimon_sink.storage.store import Store
 
@@ -25,6 +28,8 @@ __all__ = ["PaimonAudit"]
 
 _READERS = 8
 _TAG, _BRANCH = "tag-", "branch-"
+
+T = TypeVar("T")
 
 
 class _UnreadableError(Exception):
@@ -83,6 +88,7 @@ class PaimonAudit(Audit):
         location: str,
         *,
         snapshots: SnapshotFiles,
+        schemas: SchemaFiles,
         lists: ManifestListManager,
         manifests: ManifestFileManager,
         path_of: Callable[[ManifestEntry], str],
@@ -90,21 +96,36 @@ class PaimonAudit(Audit):
         self._store = store
         self._location = location
         self._snapshots = snapshots
+        self._schemas = schemas
         self._lists = lists
         self._manifests = manifests
         self._path_of = path_of
-        self._changes: dict[str, tuple[_Change, ...] | None] = {}
+        self._changes: dict[str, tuple[_Change, ...] | Problem] = {}
+        self._checked: set[str] = set()
         self._named: set[str] = set()
         self._told: dict[str, tuple[int, _Files]] = {}
 
     # ------------------------------------------------------------ lines
 
     def lines(self) -> list[Line]:
-        return [
-            self._line("", self._snapshots),
-            *(self._tag(name) for name in self._children("tag", _TAG)),
-            *(self._branch(name) for name in self._children("branch", _BRANCH)),
-        ]
+        homes = [("", self._snapshots)]
+        for name in self._children(self._location, "branch", _BRANCH):
+            location = self._store.join(self._location, "branch", f"{_BRANCH}{name}")
+            homes.append((f"branch {name}", SnapshotFiles(self._store, location)))
+        found = []
+        for name, snapshots in homes:
+            found.append(self._line(name, snapshots))
+            for tag in self._children(snapshots.location, "tag", _TAG):
+                path = self._store.join(snapshots.location, "tag", f"{_TAG}{tag}")
+                found.append(self._single(_of(f"tag {tag}", name), path))
+        # What a changelog keeps after its snapshot expired is not this reader's to judge, but it is no orphan.
+        for number in numbers(self._store, self._store.join(self._location, "changelog"), "changelog-"):
+            path = self._store.join(self._location, "changelog", f"changelog-{number}")
+            for kept in self._single("", path).publications:
+                self._name_all_in(kept.native.base_manifest_list)
+                self._name_all_in(kept.native.delta_manifest_list)
+                self._name_changelog(kept.native)
+        return found
 
     def _line(self, name: str, snapshots: SnapshotFiles) -> Line:
         ids = snapshots.ids()
@@ -112,42 +133,39 @@ class PaimonAudit(Audit):
             answers = list(readers.map(lambda wanted: _attempt(snapshots.read, wanted), ids))
         found = [answer for answer in answers if isinstance(answer, Snapshot)]
         problems = [
-            Problem(Trouble.BROKEN_METADATA, f"snapshot/snapshot-{wanted}", str(answer))
+            _unreadable(self._relative(snapshots.path(wanted)), answer)
             for wanted, answer in zip(ids, answers, strict=True)
             if isinstance(answer, PwcError)
         ]
         # One that is gone by now was expired while we read: those are the oldest, and leave no gap.
-        expired = {wanted for wanted, answer in zip(ids, answers, strict=True) if answer is None}
-        return Line(name, [publication(snapshot) for snapshot in found], [*problems, *_gaps(ids, expired)])
+        standing = [wanted for wanted, answer in zip(ids, answers, strict=True) if answer is not None]
+        problems += [*_gaps(name, standing), *_lost_end(name, snapshots, max(standing, default=0))]
+        return Line(name, [publication(snapshot) for snapshot in found], problems)
 
-    def _tag(self, name: str) -> Line:
-        path = self._store.join(self._location, "tag", f"{_TAG}{name}")
-        try:
-            snapshot = JSON.from_json(self._store.read(path).decode("utf-8"), Snapshot)
-        except FileNotFoundError:
-            return Line(f"tag {name}", [])
-        except Exception as error:  # noqa: BLE001 - whatever it is, the tag cannot be read
-            return Line(f"tag {name}", [], [Problem(Trouble.BROKEN_METADATA, f"tag/{_TAG}{name}", repr(error))])
-        return Line(f"tag {name}", [publication(snapshot)])
+    def _single(self, name: str, path: str) -> Line:
+        """The one snapshot in a file of its own."""
+        answer = _attempt(self._snapshots.read_file, path)
+        if isinstance(answer, PwcError):
+            return Line(name, [], [_unreadable(self._relative(path), answer)])
+        return Line(name, [] if answer is None else [publication(answer)])
 
-    def _branch(self, name: str) -> Line:
-        location = self._store.join(self._location, "branch", f"{_BRANCH}{name}")
-        return self._line(f"branch {name}", SnapshotFiles(self._store, location))
-
-    def _children(self, directory: str, prefix: str) -> list[str]:
-        names = self._store.list(self._store.join(self._location, directory))
+    def _children(self, location: str, directory: str, prefix: str) -> list[str]:
+        names = self._store.list(self._store.join(location, directory))
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
+    def _relative(self, path: str) -> str:
+        return path.removeprefix(self._location.rstrip("/") + "/")
+
     def ledger(self, publication: Publication) -> Ledger | None:
-        return self._snapshots.ledger_in(publication.native)
+        return self._snapshots.stated_ledger(publication.native)
 
     # ------------------------------------------------------------ what a snapshot names
 
     def contents(self, line: Line, publication: Publication) -> Contents:
         snapshot: Snapshot = publication.native
-        where = " of ".join(filter(None, (f"snapshot {snapshot.id}", line.name)))
+        where = _of(f"snapshot {snapshot.id}", line.name)
         before = self._told.pop(line.name, None)
-        problems: list[Problem] = []
+        problems: list[Problem] = [*self._schema_problems({snapshot.schema_id}), *self._index_problems(snapshot)]
         try:
             base = self._manifests_in(snapshot.base_manifest_list, problems)
             delta = self._manifests_in(snapshot.delta_manifest_list, problems)
@@ -156,7 +174,7 @@ class PaimonAudit(Audit):
         except _UnreadableError:
             return Contents((), None, None, problems)
         finally:
-            self._name_the_rest(snapshot)
+            self._name_changelog(snapshot)
         rows_before = files.rows
         for manifest in delta:
             files.apply(manifest.file_name, self._changes_of(manifest))
@@ -200,7 +218,7 @@ class PaimonAudit(Audit):
         return files
 
     def _manifests_in(self, name: str, problems: list[Problem]) -> list[ManifestFileMeta]:
-        """The manifests of a list, all of them read. Raises when one is not readable."""
+        """The manifests of a list, all of them read. Raises when one is not readable; that is noted once."""
         path = f"manifest/{name}"
         self._named.add(path)
         try:
@@ -212,17 +230,16 @@ class PaimonAudit(Audit):
         with ThreadPoolExecutor(_READERS) as readers:
             for manifest, answer in zip(new, readers.map(self._read_manifest, new), strict=True):
                 self._named.add(f"manifest/{manifest.file_name}")
-                if isinstance(answer, Problem):
-                    problems.append(answer)
-                self._changes[manifest.file_name] = None if isinstance(answer, Problem) else answer
-        for manifest in manifests:
-            self._changes_of(manifest)
+                self._changes[manifest.file_name] = answer
+        broken = [found for manifest in manifests if isinstance(found := self._changes[manifest.file_name], Problem)]
+        problems += [found for found in broken if self._is_new(f"problem with {found.where}")]
+        if broken:
+            raise _UnreadableError
         return manifests
 
     def _changes_of(self, manifest: ManifestFileMeta) -> tuple[_Change, ...]:
         changes = self._changes[manifest.file_name]
-        if changes is None:
-            raise _UnreadableError
+        assert not isinstance(changes, Problem), "a list with a broken manifest is not handed out"
         return changes
 
     def _read_manifest(self, manifest: ManifestFileMeta) -> tuple[_Change, ...] | Problem:
@@ -232,6 +249,9 @@ class PaimonAudit(Audit):
             changes = tuple(_Change(entry.kind == ADD, self._stored(entry)) for entry in entries)
         except Exception as error:  # noqa: BLE001 - whatever it is, the manifest cannot be read
             return _unreadable(path, error)
+        schema_problem = next(self._schema_problems({entry.file.schema_id for entry in entries}), None)
+        if schema_problem is not None:
+            return schema_problem
         for entry in entries:
             directory = self._path_of(entry).rpartition("/")[0]
             self._named.update(f"{directory}/{beside}" for beside in entry.file.extra_files or ())
@@ -243,13 +263,49 @@ class PaimonAudit(Audit):
         return changes
 
     def _stored(self, entry: ManifestEntry) -> StoredFile:
-        return StoredFile(self._path_of(entry), int(entry.file.row_count), int(entry.file.file_size))
+        file = entry.file
+        elsewhere = file.external_path
+        path = elsewhere or self._path_of(entry)
+        return StoredFile(path, int(file.row_count), int(file.file_size), is_elsewhere=bool(elsewhere))
 
-    def _name_the_rest(self, snapshot: Snapshot) -> None:
-        """What only other engines write. Its contents are theirs to check, but it is no orphan."""
-        for name in (snapshot.changelog_manifest_list, snapshot.index_manifest):
-            if name:
-                self._named.add(f"manifest/{name}")
+    def _schema_problems(self, schema_ids: Set[int]) -> Iterator[Problem]:
+        """Readers need the schema that each file and snapshot was written with. Branches keep copies of them."""
+        for schema_id in sorted(schema_ids):
+            path = self._relative(self._schemas.path(schema_id))
+            if self._is_new(path):
+                try:
+                    self._schemas.read(schema_id)
+                except TableChangedError:
+                    yield Problem(Trouble.MISSING_FILE, path, "is not there; files and snapshots name this schema")
+                except PwcError as error:
+                    yield _unreadable(path, error)
+
+    def _index_problems(self, snapshot: Snapshot) -> Iterator[Problem]:
+        """Index manifests hold deletion vectors: without them, deleted rows come back."""
+        if snapshot.index_manifest:
+            path = f"manifest/{snapshot.index_manifest}"
+            self._named.add(path)
+            if self._is_new(path) and not self._store.exists(self._store.join(self._location, path)):
+                yield Problem(Trouble.MISSING_FILE, path, "is not there")
+
+    def _is_new(self, path: str) -> bool:
+        """Whether this is the first time that somebody asks for it: each problem is told once."""
+        is_new = path not in self._checked
+        self._checked.add(path)
+        return is_new
+
+    def _name_changelog(self, snapshot: Snapshot) -> None:
+        """Files of a changelog are their writer's to check. They are named, so that they are no orphans."""
+        if snapshot.changelog_manifest_list:
+            self._name_all_in(snapshot.changelog_manifest_list)
+
+    def _name_all_in(self, list_name: str) -> None:
+        """Name what a list leads to, as far as it can be read: the lists of an expired snapshot may be gone."""
+        self._named.add(f"manifest/{list_name}")
+        with suppress(OSError, PwcError):
+            for manifest in self._lists.read(list_name):
+                self._named.add(f"manifest/{manifest.file_name}")
+                self._named.update(self._path_of(entry) for entry in self._manifests.read(manifest.file_name))
 
     # ------------------------------------------------------------ what is there
 
@@ -273,24 +329,42 @@ def _needs_a_name(name: str) -> bool:
     return directories == ["manifest"] or bool(directories and directories[-1].startswith("bucket-"))
 
 
-def _attempt(read: Callable[[int], Snapshot | None], snapshot_id: int) -> Snapshot | PwcError | None:
+def _attempt(read: Callable[[T], Snapshot | None], wanted: T) -> Snapshot | PwcError | None:
     try:
-        return read(snapshot_id)
+        return read(wanted)
     except PwcError as error:
         return error
 
 
-def _gaps(ids: Sequence[int], expired: set[int]) -> Iterator[Problem]:
-    standing = [found for found in ids if found not in expired]
-    for below, above in pairwise(standing):
+def _of(what: str, line: str) -> str:
+    return f"{what} of {line}" if line else what
+
+
+def _gaps(line: str, ids: Sequence[int]) -> Iterator[Problem]:
+    for below, above in pairwise(ids):
         if above != below + 1:
-            missing = f"snapshot {below + 1}" if above == below + 2 else f"snapshots {below + 1} to {above - 1}"
-            verb = "is" if above == below + 2 else "are"
-            yield Problem(Trouble.GAP, missing, f"{verb} missing between {below} and {above}")
+            one = above == below + 2
+            missing = f"snapshot {below + 1}" if one else f"snapshots {below + 1} to {above - 1}"
+            what = f"{'is' if one else 'are'} missing between {below} and {above}"
+            yield Problem(Trouble.GAP, _of(missing, line), what)
 
 
-def _unreadable(path: str, error: Exception) -> Problem:
+def _lost_end(line: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Problem]:
+    """Whoever publishes tells LATEST, or the catalog, afterwards: what they name was there."""
+    try:
+        known = snapshots.newest() if snapshots.compares_base else None
+        hinted = known.id if known is not None else snapshots.hint()
+        if hinted is not None and hinted > newest and snapshots.read(hinted) is None:
+            there = f"the newest one there is {newest}" if newest else "there is none"
+            yield Problem(Trouble.GAP, _of(f"snapshot {hinted}", line), f"was published and is not there; {there}")
+    except PwcError as error:
+        yield _unreadable(_of("the newest snapshot", line), error)
+
+
+def _unreadable(where: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return Problem(Trouble.MISSING_FILE, path, "is not there")
+        return Problem(Trouble.MISSING_FILE, where, "is not there")
+    if isinstance(error, StorageError):
+        return Problem(Trouble.UNREACHABLE, where, f"cannot be had from the store: {error}")
     reason = error.__cause__ if isinstance(error, CorruptTableError) and error.__cause__ is not None else error
-    return Problem(Trouble.BROKEN_METADATA, path, f"cannot be read: {reason!r}")
+    return Problem(Trouble.BROKEN_METADATA, where, f"cannot be read: {reason!r}")

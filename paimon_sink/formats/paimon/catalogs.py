@@ -91,9 +91,9 @@ class FileSystemTables:
         self._store.mkdirs(self._location)
         try:
             self._schemas.manager().create_table(schema)
-        except RuntimeError:
+        except RuntimeError as error:
             if not self._schemas.ids():
-                raise
+                raise StorageError(f"Cannot create {self._options.label}: {error}. Nothing was written.") from error
         self._check_exclusive()
 
     def _check_exclusive(self) -> None:

@@ -15,7 +15,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.binary_row import BinaryRow
 from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer
 
-from paimon_sink.core.errors import MessageError
+from paimon_sink.core.errors import MessageError, StorageError
 from paimon_sink.core.messages import DataFile
 
 __all__ = ["ADD", "DELETE", "UNAWARE_BUCKET", "as_deletion", "check_entry", "decode_entry", "encode_entry", "new_entry"]
@@ -126,7 +126,13 @@ def decode_entry(raw: bytes, table: FileStoreTable) -> ManifestEntry:
                 file_source=file["_FILE_SOURCE"],
             ),
         )
+    except StorageError:
+        # The schema could not be read; the message may be fine.
+        raise
     except Exception as error:
+        if isinstance(error.__cause__, StorageError):
+            # pypaimon wraps some of what our store says.
+            raise StorageError(str(error.__cause__)) from error
         raise MessageError(
             f"A commit message describes a data file in a way that cannot be read ({error!r}). Nothing was committed."
         ) from error

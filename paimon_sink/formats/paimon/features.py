@@ -41,5 +41,5 @@ def unsupported_features(options: Mapping[str, str], primary_keys: Sequence[str]
     for key, (allowed, name) in _ALLOWED_VALUES.items():
         value = str(options.get(key, "")).strip().lower()
         if value and value not in allowed:
-            found.append(name.format(value))
+            found.append(name.format(value[:60]))
     return found

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pypaimon.schema.schema import Schema
 
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.option_values import CODECS
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 from paimon_sink.formats.paimon.catalogs import tables
@@ -48,6 +49,11 @@ class PaimonFormat(Format):
         assert isinstance(table, PaimonTable)
         native = table.native.table_schema
         _refuse(table.label, unsupported_features(native.options, native.primary_keys))
+        if table.compression.lower() not in CODECS:
+            raise UnsupportedTableError(
+                f"Cannot write to {table.label}: its option file.compression is {table.compression[:60]!r}, which is "
+                f"none of {', '.join(CODECS)}. Set the option compression of this writer, or mend the table's."
+            )
 
 
 def _refuse(label: str, features: list[str]) -> None:

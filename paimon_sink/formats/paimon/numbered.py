@@ -8,8 +8,9 @@ __all__ = ["number", "numbers"]
 
 
 def number(text: str) -> int | None:
-    """The id a text spells, or None. Not everything that Python takes for digits is one."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 19 else None
+    """The id a text spells, or None. Not everything that Python takes for digits is one, nor is 02 a name for 2."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= 19
+    return int(text) if is_number and str(int(text)) == text else None
 
 
 def numbers(store: Store, directory: str, prefix: str) -> list[int]:

@@ -43,14 +43,23 @@ class SnapshotFiles:
 
     def read(self, snapshot_id: int) -> Snapshot | None:
         """The snapshot, or None when there is no such file. An unreadable one is an error that names it."""
-        path = self.path(snapshot_id)
+        snapshot = self.read_file(self.path(snapshot_id))
+        if snapshot is not None and snapshot.id != snapshot_id:
+            raise CorruptTableError(
+                f"Cannot read the snapshot {self.path(snapshot_id)} (it calls itself {snapshot.id}). Nothing was "
+                "committed. Restore the file, or roll the table back to the snapshot before it."
+            )
+        return snapshot
+
+    def read_file(self, path: str) -> Snapshot | None:
+        """The snapshot in any file that holds one: a tag, or one of a changelog."""
         try:
             raw = self.store.read(path)
         except FileNotFoundError:
             return None
         try:
             read_json(raw)
-            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot), snapshot_id)
+            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot))
         except Exception as error:
             raise CorruptTableError(
                 f"Cannot read the snapshot {path} ({error!r}). Nothing was committed. Restore the file, or roll the "
@@ -59,7 +68,7 @@ class SnapshotFiles:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot. LATEST is only a hint, and a listing may lag: both are checked against the files."""
-        hinted = self._read(self._hint())
+        hinted = self._read(self.hint())
         if hinted is not None and self._read(hinted.id + 1) is None:
             return hinted
         newest = self._read(max(self.ids(), default=None))
@@ -79,7 +88,12 @@ class SnapshotFiles:
         self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
-        """The ledger a snapshot of ours carries; other engines' ones have none."""
+        """The ledger a snapshot of ours carries, together with the snapshot itself; other engines' ones have none."""
+        stated = self.stated_ledger(snapshot)
+        return None if stated is None else _agreed(stated, snapshot)
+
+    def stated_ledger(self, snapshot: Snapshot) -> Ledger | None:
+        """The ledger to the letter, for those who check it."""
         text = (snapshot.properties or {}).get(LEDGER)
         return None if text is None else decode_ledger(text, source=self.path(snapshot.id))
 
@@ -87,7 +101,8 @@ class SnapshotFiles:
     def _hint_path(self) -> str:
         return self.store.join(self.location, "snapshot", "LATEST")
 
-    def _hint(self) -> int | None:
+    def hint(self) -> int | None:
+        """What LATEST says, which need not be so."""
         try:
             text = self.store.read(self._hint_path).decode("utf-8", "replace").strip()
         except FileNotFoundError:
@@ -155,10 +170,24 @@ def _entry(fields: Any) -> LedgerEntry:
     return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)
 
 
-def _checked(snapshot: Snapshot, snapshot_id: int) -> Snapshot:
+def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:
+    """The ledger, if it says of its own snapshot what that says itself: one of them decides which files may go."""
+    own = publication(snapshot)
+    if own.batch_id is None or own.commit_user is None:
+        return ledger
+    told = LedgerEntry(own.batch_id, own.query_id, own.commit_id, own.snapshot_id, own.at_ms)
+    entry = ledger.entries.get(own.commit_user, told)
+    if (entry.batch_id, entry.snapshot_id) != (told.batch_id, told.snapshot_id):
+        raise CorruptTableError(
+            f"The ledger in snapshot {snapshot.id} says that its user wrote batch {entry.batch_id} last, the snapshot "
+            f"itself says batch {told.batch_id}. Nothing was committed. Restore the file snapshot-{snapshot.id}, or "
+            "roll the table back to the snapshot before it."
+        )
+    return Ledger({**ledger.entries, own.commit_user: entry}, ledger.complete)
+
+
+def _checked(snapshot: Snapshot) -> Snapshot:
     """The snapshot, if its types are right and its names stay in their directory. pypaimon takes any JSON."""
-    if snapshot.id != snapshot_id:
-        raise ValueError(f"it calls itself {reprlib.repr(snapshot.id)}")
     for name, is_right, required in _CHECKS:
         value = getattr(snapshot, name)
         if not (is_right(value) if required or value is not None else True):
@@ -187,6 +216,7 @@ _CHECKS: list[tuple[str, Callable[[object], bool], bool]] = [
     ("delta_manifest_list_size", is_whole, False),
     ("total_record_count", is_whole, False),
     ("delta_record_count", is_whole, False),
+    ("changelog_manifest_list", _is_plain_name, False),
     ("index_manifest", _is_plain_name, False),
     ("statistics", _is_plain_name, False),
     ("watermark", is_whole, False),

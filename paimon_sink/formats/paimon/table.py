@@ -273,6 +273,7 @@ class PaimonTable(Table):
             self.store,
             self.location,
             snapshots=self._snapshots,
+            schemas=self._schemas,
             lists=self._lists,
             manifests=self._manifests,
             path_of=self._path_of,

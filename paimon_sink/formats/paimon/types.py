@@ -16,6 +16,7 @@ from pypaimon.schema.data_types import (
     RowType,
     reassign_field_id,
 )
+from pypaimon.table.special_fields import SpecialFields
 
 from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.schema import SQL_TYPE, sql_type
@@ -46,6 +47,10 @@ def paimon_fields(schema: pa.Schema, *, table: str) -> list[DataField]:
     counter = AtomicInteger(-1)
     fields = []
     for field in schema:
+        if SpecialFields.is_system_field(field.name) or field.name.startswith("_KEY_"):
+            raise SchemaMismatchError(
+                f"Cannot create {table}: {field.name} is the name of a column of Paimon's own. Rename yours."
+            )
         field_id = counter.increment_and_get()
         data_type = _paimon_type(field, path=field.name, table=table)
         fields.append(DataField(field_id, field.name, reassign_field_id(data_type, counter)))

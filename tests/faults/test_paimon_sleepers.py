@@ -1,4 +1,8 @@
-"""A coordinator that sleeps around its put, while others commit, expire, roll back, take over or recreate the table."""
+"""A coordinator that sleeps around the put of its snapshot file. This file is about Paimon only.
+
+Others commit, expire, roll back, take over or recreate the table between the put and the look that confirms it: a gap
+that lies inside of Paimon's own ``put``, and that a catalog which compares does not have.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ import pytest
 
 from paimon_sink.errors import (
     CommitUnknownError,
-    CommitUserConflictError,
     LedgerLostError,
     TableChangedError,
 )
@@ -69,6 +72,7 @@ def other(local_lake: Lake) -> Lake:
     return local_lake.with_options(commitUser="other")
 
 
+@pytest.mark.fault(31)
 def test_a_sleeper_takes_no_snapshot_of_a_recreated_table_away(
     local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +91,7 @@ def test_a_sleeper_takes_no_snapshot_of_a_recreated_table_away(
     assert local_lake.ids() == [77, 78]
 
 
+@pytest.mark.fault(33)
 def test_a_sleeper_takes_no_snapshot_away_that_filled_its_place_after_a_rollback(
     local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +110,7 @@ def test_a_sleeper_takes_no_snapshot_away_that_filled_its_place_after_a_rollback
     assert local_lake.ids() == [1, 2, 77, 78, 79]
 
 
+@pytest.mark.fault(33)
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_rollback_around_the_put_is_not_undone(
     local_lake: Lake, other: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -123,6 +129,8 @@ def test_a_rollback_around_the_put_is_not_undone(
     assert local_lake.ids() == [1, 2, 77]
 
 
+@pytest.mark.fault(11, 17)
+@pytest.mark.damages
 def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +149,8 @@ def test_a_put_into_a_gap_below_other_engines_is_not_acknowledged(
     assert local_lake.ids() == [1, 3, 70, 71, 72]
 
 
+@pytest.mark.fault(11)
+@pytest.mark.damages
 def test_a_replay_does_not_believe_a_stray_snapshot_that_a_killed_try_left_in_a_gap(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +170,7 @@ def test_a_replay_does_not_believe_a_stray_snapshot_that_a_killed_try_left_in_a_
     assert set(local_lake.files_of([replay])) <= set(local_lake.data_files())
 
 
+@pytest.mark.fault(9)
 def test_a_sleeper_whose_name_was_taken_over_deletes_nothing_that_is_live(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,57 +190,7 @@ def test_a_sleeper_whose_name_was_taken_over_deletes_nothing_that_is_live(
     assert local_lake.ids() == [1, 2, 3, 4]
 
 
-def lose_the_ledger(lake: Lake) -> None:
-    newest = len(lake.snapshots())
-    foreign.append(lake, rows(70))
-    foreign.append(lake, rows(71))
-    expire(lake, range(1, newest + 1))
-
-
-def test_skipping_one_batch_of_a_lost_ledger_does_not_skip_the_next_ones(local_lake: Lake) -> None:
-    local_lake.append(0, rows(1))
-    lose_the_ledger(local_lake)
-    late = local_lake.with_options(commitUser="late", onLedgerLost="skip")
-
-    for batch_id in (5, 6, 7):
-        late.append(batch_id, rows(100 + batch_id))
-
-    assert local_lake.ids() == [1, 70, 71, 106, 107]
-
-
-def test_an_empty_batch_does_not_take_a_name_over(local_lake: Lake) -> None:
-    local_lake.commit(5, of_query(local_lake.write(rows(1)), "A"))
-    lose_the_ledger(local_lake)
-
-    local_lake.commit(8, of_query(local_lake.write(), "B"))
-
-    with pytest.raises(CommitUserConflictError):
-        local_lake.commit(9, of_query(local_lake.write(rows(2)), "B"))
-
-
-def test_an_empty_batch_does_not_vouch_for_the_next_one(local_lake: Lake) -> None:
-    for batch_id in (3, 4, 5):
-        local_lake.append(batch_id, rows(batch_id))
-    lose_the_ledger(local_lake)
-    shutil.rmtree(directory(local_lake) / "pwc")
-
-    local_lake.commit(3, local_lake.write())
-
-    with pytest.raises(LedgerLostError):
-        local_lake.append(4, rows(4))
-
-
-def test_a_new_stream_whose_first_batch_is_empty_goes_on_although_history_expired(local_lake: Lake) -> None:
-    local_lake.append(0, rows(1))
-    lose_the_ledger(local_lake)
-    new = local_lake.with_options(commitUser="new")
-
-    new.commit(0, new.write())
-    new.append(1, rows(2))
-
-    assert local_lake.ids() == [1, 2, 70, 71]
-
-
+@pytest.mark.fault(18)
 def test_two_first_writes_without_a_name_are_both_acknowledged(
     local_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,80 @@
+"""``python -m integration.soak``: SIGKILLs at random for a cluster that writes to S3, then a count of every row.
+
+A SeaweedFS server, a Spark standalone cluster, and a driver with two streaming queries and a batch writer on the same
+table run as processes of their own. Drivers, commit processes, Python workers, executors and worker daemons are killed.
+Exit status: 0 every row is in exactly once, 1 something is wrong, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+
+import click
+import pyarrow as pa
+from rich.console import Console
+
+from integration.soak.cluster import SoakError
+from integration.soak.count import Figures
+from integration.soak.place import Place
+from integration.soak.run import soak
+from integration.soak.show import audience, show_figures, show_opening
+from paimon_sink.core.errors import PwcError
+from tests.support.s3 import s3_server
+
+
+@click.command("soak", help=__doc__)
+@click.option("--kills", type=click.IntRange(min=0), envvar="SOAK_KILLS", default=200, show_default=True,
+              show_envvar=True, help="How many.")  # fmt: skip
+@click.option("--seed", type=int, envvar="SOAK_SEED", show_envvar=True, help="For what is random. Chosen if not given.")
+@click.option("--directory", type=click.Path(file_okay=False, path_type=Path), envvar="SOAK_DIRECTORY",
+              show_envvar=True, help="Where to make the soak's own directory.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+def main(*, kills: int, seed: int | None, directory: Path | None, as_json: bool) -> None:
+    if not Path("/proc/self/stat").exists():
+        raise click.UsageError("The soak finds its processes in /proc, so it needs Linux.")
+    # The blocks below end the processes; a signal that ended Python at once would skip them.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    if seed is None:
+        seed = random.randrange(10_000)
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
+    place = Place(Path(tempfile.mkdtemp(prefix="pwc-soak-", dir=directory)))
+    console = Console(highlight=False, quiet=as_json)
+    figures: Figures | None = None
+    try:
+        with s3_server() as server:
+            show_opening(console, kills=kills, seed=seed, directory=str(place.root), server=server.kind)
+            with audience(console, kills) as listener:
+                figures = soak(place, server, listener, kills=kills, seed=seed)
+    except (SoakError, PwcError, OSError, pa.ArrowException) as error:
+        click.echo(f"{type(error).__name__}: {error}", err=True)
+    except (KeyboardInterrupt, SystemExit):
+        # Nobody has seen anything wrong.
+        shutil.rmtree(place.root, ignore_errors=True)
+        raise
+    if figures is not None:
+        show_figures(console, figures)
+        if as_json:
+            click.echo(json.dumps({**dataclasses.asdict(figures), "wrongs": figures.wrongs()}, indent=2))
+        if not figures.wrongs():
+            shutil.rmtree(place.root)
+            return
+    click.echo(f"Logs, checkpoints and a copy of the table are in {place.root} (SOAK_SEED={seed}).", err=True)
+    raise click.exceptions.Exit(1)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

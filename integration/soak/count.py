@@ -1,0 +1,158 @@
+"""What is in the table after the last kill: every row counted, every snapshot looked at, ``pwc verify`` asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from integration.soak.kills import PlannedKill
+from integration.soak.place import BATCH_WRITER, ROWS_A_BATCH, STREAMS, Place, first_id
+from paimon_sink import errors
+from paimon_sink.core.errors import RefusedError
+from tests.support.lake import Lake
+
+__all__ = ["Figures", "count", "remove", "save"]
+
+_VERIFY_WITHIN_S = 900.0
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a soak counted."""
+
+    seed: int
+    seconds: float
+    kills: dict[str, int]
+    kills_at_a_step: dict[str, int]
+    """Those of them that were placed at a named step of a write or a commit."""
+    driver_restarts: int
+    worker_restarts: int
+    query_restarts: dict[str, int]
+    refusals: dict[str, int]
+    batches: dict[str, int]
+    snapshots: int
+    batches_published_twice: int
+    replays_recognised: int
+    rows_sent: int
+    rows_in_table: int
+    missing: int
+    doubled: int
+    unknown: int
+    files_left_behind: int
+    verify_problems: list[Any] = field(default_factory=list)
+
+    def wrongs(self) -> list[str]:
+        """Everything that must not be. Empty when all is well."""
+        batches = sum(self.batches.values())
+        found = [
+            (self.missing, f"{self.missing:,} missing rows"),
+            (self.doubled, f"{self.doubled:,} doubled rows"),
+            (self.unknown, f"{self.unknown:,} rows that nobody sent"),
+            (self.batches_published_twice, f"{self.batches_published_twice:,} batches published more than once"),
+            (self.snapshots != batches, f"{self.snapshots:,} snapshots for {batches:,} batches"),
+            (self.refusals, f"batches refused that should have been taken ({_in_words(self.refusals)})"),
+            (self.verify_problems, f"{len(self.verify_problems):,} problems found by pwc verify"),
+        ]
+        return [text for wrong, text in found if wrong]
+
+
+def count(
+    place: Place,
+    lake: Lake,
+    *,
+    batches_fed: Mapping[str, int],
+    kills: Sequence[PlannedKill],
+    driver_restarts: int,
+    worker_restarts: int,
+    seed: int,
+    seconds: float,
+) -> Figures:
+    sent = {**batches_fed, BATCH_WRITER: place.batch_jobs_done()}
+    ids = _ids(lake)
+    distinct = pc.unique(ids)
+    expected = pa.chunked_array(
+        [range(first_id(writer), first_id(writer) + batches * ROWS_A_BATCH) for writer, batches in sent.items()],
+        pa.int64(),
+    )
+    found = pc.sum(pc.is_in(expected, value_set=distinct)).as_py() or 0
+    events = place.events()
+    restarts = [event for event in events if event["event"] == "restart"]
+    history = lake.history()
+    published = Counter((one.commit_user, one.batch_id) for one in history)
+    return Figures(
+        seed=seed,
+        seconds=round(seconds, 1),
+        kills=dict(Counter(kill.kind for kill in kills)),
+        kills_at_a_step=dict(Counter(kill.kind for kill in kills if kill.step is not None)),
+        driver_restarts=driver_restarts,
+        worker_restarts=worker_restarts,
+        query_restarts=dict(Counter(event["writer"] for event in restarts)),
+        refusals=dict(Counter(event["error"] for event in restarts if _is_refusal(event["error"]))),
+        batches={**{stream: place.batches_logged(stream) for stream in STREAMS}, BATCH_WRITER: sent[BATCH_WRITER]},
+        snapshots=len(history),
+        batches_published_twice=sum(1 for times in published.values() if times > 1),
+        replays_recognised=sum(1 for event in events if event["event"] == "replay recognised"),
+        rows_sent=len(expected),
+        rows_in_table=len(ids),
+        missing=len(expected) - found,
+        doubled=len(ids) - len(distinct),
+        unknown=len(distinct) - found,
+        files_left_behind=len(lake.data_files()) - sum(int(one.properties["pwc.files"]) for one in history),
+        verify_problems=_verify(lake),
+    )
+
+
+def save(lake: Lake, place: Place) -> None:
+    """Copy the table out of its store, which does not outlive the soak, to where ``pwc verify`` can read it."""
+    database, name = lake.table.split(".")
+    table = lake.open()
+    for path in table.store.walk_files(table.location):
+        relative = path.removeprefix(table.location.rstrip("/") + "/")
+        target = place.saved_warehouse / f"{database}.db" / name / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(table.store.read(path))
+
+
+def remove(lake: Lake) -> None:
+    """The store may be one that others use."""
+    table = lake.open()
+    table.store.delete_many(list(table.store.walk_files(table.location)))
+
+
+def _ids(lake: Lake) -> pa.ChunkedArray:
+    table = lake.open()
+    columns = [batch.column("id") for split in table.plan_splits([]) for batch in table.read_split(split, ["id"])]
+    return pa.chunked_array(columns, pa.int64())
+
+
+def _verify(lake: Lake) -> list[Any]:
+    """The problems that ``pwc verify`` names, as people run it."""
+    options = {key: value for key, value in lake.options.items() if key != "warehouse"}
+    command = [sys.executable, "-m", "paimon_sink.cli.main", "verify", "--json"]
+    command += ["--warehouse", lake.options["warehouse"], "--table", lake.table]
+    command += [part for key, value in options.items() for part in ("--option", f"{key}={value}")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
+    try:
+        problems: list[Any] = json.loads(ended.stdout)["problems"]
+    except (ValueError, KeyError, TypeError):
+        problems = []
+    if ended.returncode != 0 and not problems:
+        return [f"pwc verify ended with status {ended.returncode}: {ended.stderr.strip()[-300:]}"]
+    return problems
+
+
+def _is_refusal(name: str | None) -> bool:
+    kind = getattr(errors, name or "", None)
+    return isinstance(kind, type) and issubclass(kind, RefusedError)
+
+
+def _in_words(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {times}" for name, times in counted.items())

@@ -1,0 +1,106 @@
+"""What is killed, how often, and at what moment."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from integration.soak.cluster import WORKERS, Cluster
+from integration.soak.place import Order, Place
+from integration.soak.processes import Process
+from integration.soak.watched import COMMIT_PROCESS, COMMIT_STEPS, DRIVER, PYTHON_WORKER, TASK_STEPS
+
+__all__ = ["KINDS", "Killer", "PlannedKill", "plan"]
+
+EXECUTOR = "executor"
+WORKER_DAEMON = "worker daemon"
+# A driver takes ten seconds and more to come back, so there are not more than it takes to be sure.
+_WEIGHTS = {DRIVER: 22, COMMIT_PROCESS: 25, PYTHON_WORKER: 22, EXECUTOR: 20, WORKER_DAEMON: 11}
+KINDS = tuple(_WEIGHTS)
+
+_STEPS = {DRIVER: COMMIT_STEPS, COMMIT_PROCESS: COMMIT_STEPS, PYTHON_WORKER: TASK_STEPS}
+_AT_A_STEP = 0.5
+_BATCHES_BETWEEN = (0, 0, 1, 1, 2, 4)
+_LONGEST_PAUSE_S = {DRIVER: 6.0}
+"""A driver that is killed in its first moments has done nothing yet."""
+_PAUSE_S = 1.5
+_LONGEST_COMMIT_S = 0.4
+
+
+@dataclass(frozen=True)
+class PlannedKill:
+    """After so many batches since the last kill, and a pause: at a step if one is named, else right then."""
+
+    kind: str
+    step: str | None
+    batches: int
+    """With 0 it hits what is just coming back."""
+    pause_s: float
+
+
+def plan(count: int, chance: random.Random) -> list[PlannedKill]:
+    """Kinds in random order, each in its share and, if there is room, each at least once."""
+    total = sum(_WEIGHTS.values())
+    kinds: list[str] = []
+    for number in range(1, count + 1):
+        # The one that is furthest behind its share: so shares hold for every count.
+        kinds.append(max(KINDS, key=lambda kind: _WEIGHTS[kind] * number / total - kinds.count(kind)))
+    chance.shuffle(kinds)
+    return [
+        PlannedKill(
+            kind,
+            step=chance.choice(_STEPS[kind]).value if kind in _STEPS and chance.random() < _AT_A_STEP else None,
+            batches=chance.choice(_BATCHES_BETWEEN),
+            pause_s=chance.uniform(0.0, _LONGEST_PAUSE_S.get(kind, _PAUSE_S)),
+        )
+        for kind in kinds
+    ]
+
+
+class Killer:
+    """Carries kills out. ``look`` is called while it waits; it keeps the cluster up and raises when all is stuck."""
+
+    def __init__(self, cluster: Cluster, place: Place, chance: random.Random, look: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._place = place
+        self._chance = chance
+        self._look = look
+
+    def kill(self, planned: PlannedKill) -> None:
+        self._pause(planned.pause_s)
+        if planned.step is not None:
+            self._place.give_order(Order(planned.kind, planned.step))
+            while self._place.order_waits():
+                self._look()
+            return
+        attempts: dict[str, Callable[[], bool]] = {
+            DRIVER: self._driver,
+            COMMIT_PROCESS: self._commit_process,
+            PYTHON_WORKER: lambda: self._one_of(self._cluster.python_workers),
+            EXECUTOR: lambda: self._one_of(self._cluster.executors),
+            WORKER_DAEMON: lambda: self._cluster.kill_worker_daemon(self._chance.randrange(WORKERS)),
+        }
+        while not attempts[planned.kind]():
+            self._look()
+
+    def _driver(self) -> bool:
+        return self._cluster.kill_driver(with_workers=self._chance.random() < 0.5)
+
+    def _one_of(self, candidates: Callable[[], Sequence[Process]]) -> bool:
+        found = candidates()
+        return bool(found) and self._chance.choice(found).kill()
+
+    def _commit_process(self) -> bool:
+        """One that is in the middle of a commit: they idle most of the time."""
+        at_work = [one for one in self._cluster.commit_processes() if one.pid in self._place.committing()]
+        if not at_work:
+            return False
+        time.sleep(self._chance.uniform(0.0, _LONGEST_COMMIT_S))
+        return self._chance.choice(at_work).kill()
+
+    def _pause(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._look()

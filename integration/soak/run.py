@@ -1,0 +1,164 @@
+"""One soak: start all of it, kill, let it finish, count."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from integration.soak.cluster import HOST, WORKERS, Cluster, SoakError, free_port
+from integration.soak.count import Figures, count, remove, save
+from integration.soak.kills import Killer, PlannedKill, plan
+from integration.soak.place import BATCH_WRITER, STREAMS, TABLE, Place
+from paimon_sink.core.errors import PwcError
+from tests.support.lake import Lake
+from tests.support.s3 import S3Server
+
+__all__ = ["Audience", "soak"]
+
+_LOOK_EVERY_S = 0.1
+_FEED_EVERY_S = 0.3
+_BACKLOG = 3
+_LONGEST_SILENCE_S = 300.0
+_LONGEST_DRAIN_S = 600.0
+_HOLD_FIRE_AFTER_S = 60.0
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who is told what happens."""
+
+    killed: Callable[[PlannedKill, int], None]
+    """The kill, and how many batches are in."""
+    says: Callable[[str], None]
+
+
+class _Watch:
+    """Feeds the sources, starts again what is gone, and raises when a writer gets nowhere."""
+
+    def __init__(self, cluster: Cluster, place: Place) -> None:
+        self._cluster = cluster
+        self._place = place
+        self._feed_at = 0.0
+        self.fed = dict.fromkeys(STREAMS, 0)
+        self.progress = self._measure()
+        self._news_at = dict.fromkeys(self.progress, time.monotonic())
+        self._killed_at = time.monotonic()
+
+    def look(self) -> None:
+        time.sleep(_LOOK_EVERY_S)
+        self._cluster.tend()
+        now = time.monotonic()
+        if now < self._feed_at:
+            return
+        self._feed_at = now + _FEED_EVERY_S
+        before, self.progress = self.progress, self._measure()
+        for writer, batches in self.progress.items():
+            if batches != before[writer]:
+                self._news_at[writer] = now
+            elif now - max(self._news_at[writer], self._killed_at) > _LONGEST_SILENCE_S and not self._place.closed():
+                raise SoakError(
+                    f"{writer} did not recover: nothing got in for {_LONGEST_SILENCE_S:.0f} s without a kill."
+                )
+        self._feed()
+
+    def until_more_are_in(self, batches: int) -> None:
+        """More of any writer's. One that kills have kept from its work for long gets its turn first."""
+        wanted = sum(self.progress.values()) + batches
+        while sum(self.progress.values()) < wanted or self._longest_silence_s() > _HOLD_FIRE_AFTER_S:
+            self.look()
+
+    def note_kill(self) -> None:
+        self._killed_at = time.monotonic()
+
+    def until_drained(self) -> None:
+        deadline = time.monotonic() + _LONGEST_DRAIN_S
+        while not self._cluster.driver_ended_well():
+            self.look()
+            if time.monotonic() > deadline:
+                raise SoakError(f"The writers were not done {_LONGEST_DRAIN_S:.0f} s after their sources closed.")
+
+    def _longest_silence_s(self) -> float:
+        return time.monotonic() - min(self._news_at.values())
+
+    def _measure(self) -> dict[str, int]:
+        logged = {stream: self._place.batches_logged(stream) for stream in STREAMS}
+        return {**logged, BATCH_WRITER: self._place.batch_jobs_done()}
+
+    def _feed(self) -> None:
+        """A little ahead of each stream: it always has work, and never a backlog that takes long."""
+        if self._place.closed():
+            return
+        for stream in STREAMS:
+            if self.fed[stream] - self._place.fed_batches_taken(stream) < _BACKLOG:
+                self._place.feed(stream, self.fed[stream])
+                self.fed[stream] += 1
+
+
+def soak(place: Place, server: S3Server, audience: Audience, *, kills: int, seed: int) -> Figures:
+    """Kill that many times, and count. Whatever comes of it, no process is left; the table is saved if it is wrong."""
+    lake = Lake({"warehouse": f"s3://{server.bucket}/soak-{uuid.uuid4().hex}", **server.options()}, TABLE)
+    try:
+        figures = _soak(place, lake, audience, kills=kills, seed=seed)
+    except (SoakError, PwcError, OSError, pa.ArrowException):
+        # There may be no table, or none that can be read. What can be had of it is worth having.
+        with suppress(PwcError, OSError):
+            save(lake, place)
+        raise
+    if figures.wrongs():
+        save(lake, place)
+    else:
+        remove(lake)
+    return figures
+
+
+def _soak(place: Place, lake: Lake, audience: Audience, *, kills: int, seed: int) -> Figures:
+    began = time.monotonic()
+    port = free_port()
+    place.make({**lake.options, "table": lake.table}, f"spark://{HOST}:{port}")
+    done: list[PlannedKill] = []
+    with Cluster(place, port) as cluster:
+        audience.says("starting the cluster")
+        cluster.start()
+        watch = _Watch(cluster, place)
+        _fire(cluster, place, watch, audience, done, kills=kills, seed=seed)
+        audience.says("no more kills: the writers finish")
+        place.close_sources()
+        watch.until_drained()
+    audience.says("counting rows")
+    return count(
+        place,
+        lake,
+        batches_fed=watch.fed,
+        kills=done,
+        driver_restarts=cluster.driver_starts - 1,
+        worker_restarts=cluster.worker_starts - WORKERS,
+        seed=seed,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _fire(
+    cluster: Cluster,
+    place: Place,
+    watch: _Watch,
+    audience: Audience,
+    done: list[PlannedKill],
+    *,
+    kills: int,
+    seed: int,
+) -> None:
+    killer = Killer(cluster, place, random.Random(seed), watch.look)
+    watch.until_more_are_in(1)
+    for planned in plan(kills, random.Random(seed)):
+        watch.until_more_are_in(planned.batches)
+        killer.kill(planned)
+        done.append(planned)
+        watch.note_kill()
+        place.note("kill", kind=planned.kind, step=planned.step)
+        audience.killed(planned, sum(watch.progress.values()))

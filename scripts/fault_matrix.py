@@ -1,0 +1,256 @@
+"""Writes docs/fault-matrix.md to stdout: which test covers which fault, in which place, read off the tests themselves.
+
+Tests are collected, none is run, so it needs neither Spark nor S3.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.support.fault_marks import COVERING  # noqa: E402
+from tests.support.places import PLACES, Place, place_of, unmet_need  # noqa: E402
+
+# ---------------------------------------------------------------- the faults
+
+SECTIONS: dict[str, dict[int, str]] = {
+    "Replays and restarts": {
+        1: "A batch is in, and Spark's commit log entry for it is lost: append, complete mode, partitioned.",
+        2: "The driver is killed by SIGKILL at each named step of a commit, and after it.",
+        3: "A task is killed at each named step of a write.",
+        4: "The query is stopped while a commit runs; the commit process dies; abort runs or does not.",
+        5: "A replay with another number of partitions than the first try.",
+        6: "Empty batches, a long run of them, batches without a task.",
+        7: "Two deaths in a row at the same step; a hundred restarts at random steps.",
+    },
+    "Identity": {
+        8: "A new checkpoint under the same commit user.",
+        9: "Two live queries share a commit user; two queries with their own users write one table.",
+        10: "A checkpoint restored from a backup: older batches come again.",
+        11: "The last snapshot of this user was expired, by us or by another writer.",
+        12: "A batch job is run again, with the same identifier or a smaller one.",
+        13: "A batch write, a rollback or a compaction by another engine, under our user or its own.",
+    },
+    "Races": {
+        14: "Many coordinators with their own users on one table.",
+        15: "Two coordinators with the same user and batch, in any order.",
+        16: "A zombie finishes its batch after its successor.",
+        17: "Another append, overwrite or compaction lands between look and put.",
+        18: "Two first commits on an empty table; two creations of the same table.",
+        19: "Retries run out under contention.",
+    },
+    "Answers that lie": {
+        20: "The put lands, and the answer is an error.",
+        21: "The put lands, another snapshot lands on top, then we look.",
+        22: "The put is reported failed and lands later.",
+        23: "“Already exists”, caused by our own earlier try.",
+        24: "Reading back fails too.",
+        25: "A stale listing; a hint that is missing, stale or garbage.",
+    },
+    "Tasks": {
+        26: "A task is retried or runs twice; both attempts finish.",
+        27: "One task of many fails for good.",
+        28: "An executor is killed in the middle of a batch, on a real cluster.",
+        29: "Storage refuses for a while: errors, timeouts, throttling.",
+        30: "The disk is full: on the executor, on the driver.",
+    },
+    "The table changes underneath": {
+        31: "Dropped, or dropped and created again, between write and commit.",
+        32: "The schema evolves between write and commit.",
+        33: "The table is rolled back to before our last batch.",
+        34: "Orphan cleaning and expiry while a batch is in flight.",
+    },
+    "Bad input": {
+        35: "Every option: missing, empty, wrong, absurd, unknown, contradicting.",
+        36: "Columns missing, extra, reordered, of another case or type, null where none may be.",
+        37: "Names and partition values that are unusual or want to leave their directory.",
+        38: "A corrupt snapshot, manifest list, manifest, ledger or schema.",
+        39: "Commit messages of another version, or damaged.",
+        40: "Secrets in logs, errors, plans, messages or snapshots.",
+    },
+}
+
+_NO_TABLE = "decided before a table is opened: the place makes no difference"
+_SPARK = "Spark runs the same writer whatever the place; it is run where a run is quickest"
+_ONE_DISK = "the writer knows stores, not catalogs; a REST table's files lie on one of those tested"
+
+REASONS: dict[tuple[int, str], str] = {
+    (25, "paimon-rest"): "the catalog knows the newest snapshot; nothing is listed and no hint is read",
+    (28, "paimon-local"): "an executor needs a real cluster",
+    (28, "paimon-s3"): _SPARK,
+    (28, "paimon-rest"): _SPARK,
+    (35, "*"): _NO_TABLE,
+    (36, "*"): "columns are compared with those of the open table by the same code in every place",
+    (37, "paimon-rest"): _ONE_DISK,
+    (39, "*"): "messages are read, and compared with what they describe, by the same code in every place",
+    (40, "paimon-local"): "a local disk needs no secret",
+}
+"""Why a fault has no test in a place, beside what tests themselves say that they need. ``*``: in any."""
+
+REMARKS: dict[int, str] = {
+    2: "“While listeners run” joins when there are commit listeners.",
+    11: "Expiry by us joins with `pwc expire`; until then only other engines expire.",
+    32: "A Paimon table cannot change its partition columns.",
+    34: "Expiry and cleaning are another engine's here; our own commands join with `pwc expire` and `pwc clean`.",
+}
+"""What is left out, and what will join."""
+
+STORES = {"local": "local disk", "s3": "S3", "rest": "REST"}
+_WHOLE_MODULE_FROM = 6
+
+# ---------------------------------------------------------------- what was collected
+
+
+@dataclass
+class Collected:
+    """A pytest plugin: one line for each test function and place, and what was left out with the reason."""
+
+    tests: dict[int, dict[tuple[str, str], set[str]]] = field(default_factory=lambda: defaultdict(dict))
+    """Fault, then (file, test): the ids of the places it runs in. Empty for tests without a table."""
+    lacking: dict[tuple[int, str], set[str]] = field(default_factory=lambda: defaultdict(set))
+    modules: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    spark: set[tuple[str, str]] = field(default_factory=set)
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        for item in items:
+            place, reason = place_of(item), unmet_need(item)
+            if place is not None and reason is not None:
+                for fault in faults_of(item):
+                    self.lacking[fault, place.id].add(reason)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            file, test = item.nodeid.split("[")[0].split("::")
+            self.modules[file].add(test)
+            if item.get_closest_marker("spark"):
+                self.spark.add((file, test))
+            for fault in faults_of(item):
+                found = self.tests[fault].setdefault((file, test), set())
+                place = place_of(item)
+                if place is not None:
+                    found.add(place.id)
+
+    def in_place(self, fault: int, place: Place) -> int:
+        """How many tests cover the fault there."""
+        return sum(place.id in where for where in self.tests[fault].values())
+
+    def why_not(self, fault: int, place: Place) -> list[str]:
+        given = [REASONS[key] for key in ((fault, place.id), (fault, "*")) if key in REASONS]
+        return given[:1] or sorted(self.lacking[fault, place.id])
+
+
+def faults_of(item: pytest.Item) -> set[int]:
+    return {number for mark in item.iter_markers("fault") for number in mark.args}
+
+
+def collect() -> Collected:
+    found = Collected()
+    said = io.StringIO()
+    with redirect_stdout(said):
+        status = pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", str(ROOT / "tests")], plugins=[found])
+    if status != pytest.ExitCode.OK:
+        sys.exit(said.getvalue())
+    return found
+
+
+def unexplained(found: Collected) -> Iterator[str]:
+    """Faults, and places of faults, that have neither a test nor a reason; and marks that no fault has."""
+    known = {fault for faults in SECTIONS.values() for fault in faults}
+    yield from (f"There is no fault {fault}." for fault in sorted(set(found.tests) - known))
+    names = {*found.modules, *(f"{file}::{test}" for file, tests in found.modules.items() for test in tests)}
+    yield from (f"There is no test {name}, which is marked from outside." for name in sorted(COVERING.keys() - names))
+    for fault in sorted(known):
+        for place in PLACES:
+            if not found.in_place(fault, place) and not found.why_not(fault, place):
+                yield f"Fault {fault} has neither a test in {place.id} nor a reason."
+
+
+# ---------------------------------------------------------------- the page
+
+
+def page(found: Collected) -> str:
+    blocks = [
+        "# Faults and the tests that cover them",
+        "Generated by `make docs` from the marks on the tests; a test keeps it true. A number says how many tests "
+        "cover the fault in that place. Where there is none, the reason stands below the table. After each "
+        "test in `tests/faults` its table is verified as `pwc verify` does it, unless the test damages it: every file "
+        "that a snapshot names is there, and no batch is in twice.",
+    ]
+    for section, faults in SECTIONS.items():
+        blocks += [f"## {section}", table(found, faults), *gaps(found, faults)]
+        for fault, title in faults.items():
+            blocks.append(f"**{fault}. {title}**" + (f" {REMARKS[fault]}" if fault in REMARKS else ""))
+            blocks.append("\n".join(lines(found, fault)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def table(found: Collected, faults: Mapping[int, str]) -> str:
+    header = ["#", "fault", *(f"{place.format.capitalize()}, {STORES[place.store]}" for place in PLACES)]
+    body = [
+        [str(fault), title, *(str(found.in_place(fault, place) or "none") for place in PLACES)]
+        for fault, title in faults.items()
+    ]
+    return "\n".join([row(header), row(["--:", "---", *("--:" for _ in PLACES)]), *map(row, body)])
+
+
+def gaps(found: Collected, faults: Iterable[int]) -> list[str]:
+    """One line for each reason, with all that it explains."""
+    by_reason: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for fault in faults:
+        for place in PLACES:
+            if not found.in_place(fault, place):
+                reason = "; ".join(found.why_not(fault, place))
+                by_reason[reason][fault].append(STORES[place.store])
+    said = [f"- {_where(where)}: {reason}." for reason, where in by_reason.items()]
+    return ["\n".join(said)] if said else []
+
+
+def _where(where: dict[int, list[str]]) -> str:
+    return ", ".join(f"{fault} on {' and '.join(stores)}" for fault, stores in where.items())
+
+
+def lines(found: Collected, fault: int) -> Iterator[str]:
+    tests = found.tests[fault]
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for file, test in sorted(tests):
+        by_file[file].append(test)
+    for file, names in by_file.items():
+        with_spark = ", with Spark" if any((file, name) in found.spark for name in names) else ""
+        if len(names) >= _WHOLE_MODULE_FROM and set(names) == found.modules[file]:
+            where = {place for name in names for place in tests[file, name]}
+            yield f"- `{file}`{with_spark}: all {len(names)} tests{_places(where)}"
+            continue
+        yield f"- `{file}`{with_spark}"
+        yield from (f"  - `{name}`{_places(tests[file, name])}" for name in names)
+
+
+def _places(ids: set[str]) -> str:
+    named = [STORES[place.store] for place in PLACES if place.id in ids]
+    return f" ({', '.join(named)})" if named else ""
+
+
+def row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    found = collect()
+    complaints = list(unexplained(found))
+    sys.stdout.write(page(found))
+    if complaints:
+        sys.exit("\n".join(complaints))
+
+
+if __name__ == "__main__":
+    main()

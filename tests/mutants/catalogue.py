@@ -1,0 +1,368 @@
+"""Protections switched off one by one, each with the tests that must then turn red. ``make mutants`` runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MUTANTS", "ROOT", "Mutant"]
+
+ROOT = Path(__file__).parent.parent.parent
+
+# Where the tests are, so that a file can be renamed in one place.
+IDENTITY = "tests/faults/test_identity.py"
+REPLAYS = "tests/faults/test_replays.py"
+CHANGES = "tests/faults/test_table_changes.py"
+ANSWERS = "tests/faults/test_lying_answers.py"
+SNAPSHOTS = "tests/faults/test_paimon_snapshots.py"
+SLEEPERS = "tests/faults/test_paimon_sleepers.py"
+ORDERS = "tests/faults/test_interleavings.py"
+RACES = "tests/faults/test_races.py"
+BROKEN_FILES = "tests/faults/test_broken_files.py"
+BROKEN_MESSAGES = "tests/faults/test_broken_messages.py"
+GUARDS = "tests/faults/test_guards.py"
+DECIDE = "tests/commit/test_decide.py"
+FOLD = "tests/commit/test_fold.py"
+ATTEMPTS = "tests/write/test_attempts.py"
+PARTITIONS = "tests/write/test_partition_values.py"
+HOSTILE_FILES = "tests/fuzz/test_hostile_table_files.py"
+OPENING = "tests/storage/test_opening_a_store.py"
+LOCAL_STORE = "tests/storage/test_local_store.py"
+
+COORDINATOR = "paimon_sink/commit/coordinator.py"
+DECISION = "paimon_sink/commit/decide.py"
+FOLDING = "paimon_sink/commit/fold.py"
+TABLE = "paimon_sink/formats/paimon/table.py"
+CHAIN = "paimon_sink/formats/paimon/chain.py"
+SNAPSHOT_FILES = "paimon_sink/formats/paimon/snapshots.py"
+ENTRIES = "paimon_sink/formats/paimon/entries.py"
+EXCLUSIVE = "paimon_sink/storage/exclusive.py"
+STORE = "paimon_sink/storage/store.py"
+MESSAGES = "paimon_sink/core/messages.py"
+TASK = "paimon_sink/write/task.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change to one file. ``old`` stands there exactly once; at least one of ``tests`` must fail with ``new``."""
+
+    name: str
+    protection: str
+    """What is switched off, in plain words."""
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def mutated(self, source: str) -> str:
+        """The source with the change. Raises ``ValueError`` when the code has moved on."""
+        found = source.count(self.old)
+        if found != 1:
+            raise ValueError(f"{self.name}: its text is in {self.file} {found} times, not once. Mend the catalogue.")
+        return source.replace(self.old, self.new)
+
+
+MUTANTS = (
+    # ------------------------------------------------------------ the decision table
+    Mutant(
+        "ledger-looked-at-once",
+        "the ledger is looked at again in every round",
+        COORDINATOR,
+        "self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt)",
+        "self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt) if attempt == 1 else None",
+        (f"{ORDERS}::test_the_same_batch_twice_is_one_snapshot_in_every_order",),
+    ),
+    Mutant(
+        "replay-commits-again",
+        "a batch that is in is not committed again",
+        DECISION,
+        "        return Verdict.ALREADY_IN\n",
+        "        return Verdict.COMMIT\n",
+        (f"{REPLAYS}::test_a_replay_with_another_number_of_tasks_is_recognised",),
+    ),
+    Mutant(
+        "stale-batch-accepted",
+        "a batch older than the last one is refused",
+        DECISION,
+        "    if entry.batch_id < batch_id:\n",
+        "    if entry.batch_id != batch_id:\n",
+        (f"{IDENTITY}::test_a_zombie_that_finishes_its_batch_after_its_successor_is_refused",),
+    ),
+    Mutant(
+        "other-query-accepted",
+        "a name that belongs to another query is refused",
+        DECISION,
+        "    if entry.query_id != query_id:\n",
+        "    if entry.query_id != query_id and policy.takeover:\n",
+        (f"{IDENTITY}::test_two_live_queries_with_one_name_the_second_is_refused",),
+    ),
+    Mutant(
+        "lost-ledger-commits",
+        "a batch that may be in is refused where history has expired",
+        DECISION,
+        '    if never_tried or policy.on_ledger_lost == "commit":\n',
+        '    if never_tried or policy.on_ledger_lost != "skip":\n',
+        (f"{IDENTITY}::test_a_replay_is_refused_by_name_after_a_foreign_engine_expired_our_snapshots",),
+    ),
+    Mutant(
+        "claims-not-read",
+        "claims tell which batches were tried where the ledger is lost",
+        TABLE,
+        "        if not ledger.complete and commit_user not in ledger.entries:\n",
+        "        if False:\n",
+        (f"{IDENTITY}::test_the_next_batch_goes_on_after_a_foreign_engine_expired_our_snapshots",),
+    ),
+    Mutant(
+        "claims-not-written",
+        "every try is on record before its put",
+        COORDINATOR,
+        "            if attempt == 1:\n                self._claim(plan, commit_id)\n",
+        "",
+        (f"{IDENTITY}::test_the_next_batch_goes_on_after_a_foreign_engine_expired_our_snapshots",),
+    ),
+    # ------------------------------------------------------------ the ledger
+    Mutant(
+        "ledger-not-carried-forward",
+        "each snapshot carries the last batch of all users",
+        DECISION,
+        "        kept[commit_user] = entry\n",
+        "        kept = {commit_user: entry}\n",
+        (
+            f"{DECIDE}::test_the_ledger_takes_the_new_entry_and_keeps_the_others",
+            f"{IDENTITY}::test_a_replay_is_recognised_after_our_own_snapshot_expired_under_another_user_of_ours",
+        ),
+    ),
+    Mutant(
+        "retention-drops-live-users",
+        "only users silent for longer than the retention leave the ledger",
+        DECISION,
+        "now_ms - old.at_ms <= retention_ms",
+        "now_ms - old.at_ms < 0",
+        (f"{DECIDE}::test_a_user_leaves_the_ledger_when_it_was_silent_for_longer_than_the_retention",),
+    ),
+    Mutant(
+        "dropped-user-forgotten",
+        "a ledger that dropped a user says that it is incomplete",
+        DECISION,
+        "    complete = ledger.complete and len(kept) == len(ledger.entries)\n",
+        "    complete = ledger.complete\n",
+        (f"{DECIDE}::test_a_user_that_left_the_ledger_is_refused_by_name_when_it_comes_back",),
+    ),
+    Mutant(
+        "corrupt-ledger-is-empty",
+        "a ledger that cannot be read is an error, not an empty one",
+        SNAPSHOT_FILES,
+        "    except (ValueError, TypeError, KeyError, AttributeError) as error:\n",
+        "    except (ValueError, TypeError, KeyError, AttributeError) as error:\n        return Ledger()\n",
+        (f"{BROKEN_FILES}::test_a_corrupt_ledger_is_named_and_nothing_is_committed",),
+    ),
+    Mutant(
+        "ledger-may-contradict",
+        "a ledger must agree with the snapshot that carries it",
+        SNAPSHOT_FILES,
+        "    if (entry.batch_id, entry.snapshot_id) != (told.batch_id, told.snapshot_id):\n",
+        "    if False:\n",
+        (f"{HOSTILE_FILES}::test_a_ledger_that_contradicts_its_snapshot_is_refused_and_no_file_goes",),
+    ),
+    # ------------------------------------------------------------ the put and its answer
+    Mutant(
+        "put-overwrites",
+        "a put never replaces a file that is there",
+        EXCLUSIVE,
+        "        os.link(temporary, path)\n",
+        "        os.replace(temporary, path)\n",
+        (f"{GUARDS}::test_a_put_that_comes_second_by_a_moment_replaces_nothing",),
+    ),
+    Mutant(
+        "already-exists-is-lost",
+        "'already exists' may be our own put: it is read back",
+        COORDINATOR,
+        "                outcome = self.table.settle(prepared)\n",
+        "                outcome = PutOutcome.LOST\n",
+        (f"{ANSWERS}::test_a_put_with_a_lying_answer_is_committed_once",),
+    ),
+    Mutant(
+        "unknown-is-lost",
+        "an unknown outcome is not taken for a lost round",
+        COORDINATOR,
+        "            return PutOutcome.ABSENT\n",
+        "            return PutOutcome.LOST\n",
+        (f"{ANSWERS}::test_a_read_back_that_fails_for_good_leaves_the_outcome_unknown_and_a_replay_settles_it",),
+    ),
+    Mutant(
+        "unknown-is-landed",
+        "an unknown outcome is not taken for a commit",
+        COORDINATOR,
+        "            return PutOutcome.ABSENT\n",
+        "            return PutOutcome.LANDED\n",
+        (f"{ANSWERS}::test_a_read_back_that_fails_for_good_leaves_the_outcome_unknown_and_a_replay_settles_it",),
+    ),
+    Mutant(
+        "base-not-checked",
+        "a put on a base that is gone is not tried",
+        CHAIN,
+        "        return bool(self.snapshots.read(base.id) == base)\n",
+        "        return True\n",
+        (f"{ANSWERS}::test_a_put_into_the_place_of_an_expired_snapshot_is_not_taken_for_a_commit",),
+    ),
+    Mutant(
+        "stray-put-acknowledged",
+        "a put that landed where nothing leads to it is not a commit",
+        CHAIN,
+        "        if self.snapshots.compares_base or (base is not None and self.stands(base)):\n",
+        "        if True:\n",
+        (f"{SLEEPERS}::test_a_put_into_a_gap_below_other_engines_is_not_acknowledged",),
+    ),
+    Mutant(
+        "files-deleted-when-rounds-run-out",
+        "files are kept when all rounds are lost",
+        COORDINATOR,
+        "        self._release(plan, commit_id)\n        raise CommitConflictError(",
+        "        self._delete(plan.files)\n        raise CommitConflictError(",
+        (f"{RACES}::test_retries_that_run_out_publish_nothing_and_keep_the_files",),
+    ),
+    # ------------------------------------------------------------ finding the newest snapshot
+    Mutant(
+        "hint-believed",
+        "the LATEST hint is checked against the files",
+        SNAPSHOT_FILES,
+        "        if hinted is not None and self._read(hinted.id + 1) is None:\n",
+        "        if hinted is not None:\n",
+        (f"{GUARDS}::test_a_look_does_not_believe_a_hint_that_is_behind",),
+    ),
+    Mutant(
+        "listing-believed",
+        "a listing that lags is checked against the files",
+        SNAPSHOT_FILES,
+        "            newest = following\n",
+        "            break\n",
+        (f"{SNAPSHOTS}::test_a_listing_that_lags_is_not_believed",),
+    ),
+    Mutant(
+        "snapshot-fields-unchecked",
+        "a snapshot with fields of another kind is refused by name",
+        SNAPSHOT_FILES,
+        '            return _checked(JSON.from_json(raw.decode("utf-8"), Snapshot))\n',
+        '            return JSON.from_json(raw.decode("utf-8"), Snapshot)\n',
+        (f"{HOSTILE_FILES}::test_a_snapshot_with_a_field_of_another_kind_is_named",),
+    ),
+    # ------------------------------------------------------------ deletion
+    Mutant(
+        "abort-deletes-after-a-commit",
+        "abort deletes nothing when every task reported",
+        COORDINATOR,
+        "        if all(message is not None for message in messages):\n",
+        "        if not messages:\n",
+        (f"{GUARDS}::test_abort_of_a_batch_that_may_still_land_deletes_nothing",),
+    ),
+    Mutant(
+        "abort-without-a-look",
+        "abort deletes nothing of a batch that is in",
+        COORDINATOR,
+        "        if files and not self._may_be_in(commit_user, batch_id):\n",
+        "        if files:\n",
+        (f"{ANSWERS}::test_abort_of_a_replay_whose_batch_is_in_deletes_nothing_that_the_table_names",),
+    ),
+    Mutant(
+        "replay-deletes-live-files",
+        "a replay's cleanup spares the files that are in",
+        COORDINATOR,
+        "[file for file in plan.files if file.path not in live]",
+        "list(plan.files)",
+        (f"{ORDERS}::test_the_same_messages_twice_delete_nothing_in_any_order",),
+    ),
+    Mutant(
+        "failed-attempt-leaves-files",
+        "a task attempt that fails removes its own files",
+        TASK,
+        "        attempt.remove_files()\n",
+        "",
+        (f"{ATTEMPTS}::test_a_source_that_fails_midway_leaves_no_file",),
+    ),
+    # ------------------------------------------------------------ the table under the batch
+    Mutant(
+        "recreated-table-accepted",
+        "a table that was created anew is another table",
+        COORDINATOR,
+        "        if plan.table_identity not in (None, head.table_identity):\n",
+        "        if False:\n",
+        (f"{CHANGES}::test_a_table_that_was_dropped_and_created_again_is_another_table",),
+    ),
+    Mutant(
+        "schema-fit-unchecked",
+        "files that lose a column under the new schema are refused",
+        TABLE,
+        "            if problem is not None:\n",
+        "            if False:\n",
+        (f"{CHANGES}::test_a_column_that_went_between_write_and_commit_is_refused",),
+    ),
+    # ------------------------------------------------------------ messages and names
+    Mutant(
+        "missing-message-ignored",
+        "a batch with a task that did not report is not committed",
+        FOLDING,
+        '    if missing:\n        raise MessageError(\n            f"Cannot commit to {table}: {missing} of',
+        '    if False:\n        raise MessageError(\n            f"Cannot commit to {table}: {missing} of',
+        (f"{FOLD}::test_a_missing_message_means_no_plan",),
+    ),
+    Mutant(
+        "message-version-unchecked",
+        "a message of another version is refused",
+        MESSAGES,
+        "        if type(version) is not int or version != MESSAGE_VERSION:\n",
+        "        if False:\n",
+        (f"{BROKEN_MESSAGES}::test_a_message_of_another_version_is_refused_by_its_version",),
+    ),
+    Mutant(
+        "message-of-another-batch-accepted",
+        "messages of different batches are not mixed",
+        FOLDING,
+        "        if message is not None and message.batch_id not in (None, batch_id):\n",
+        "        if False:\n",
+        (
+            f"{GUARDS}::test_a_message_of_an_earlier_batch_is_not_committed_again",
+            f"{GUARDS}::test_a_replay_with_a_message_of_an_earlier_batch_deletes_no_live_file",
+        ),
+    ),
+    Mutant(
+        "entry-of-another-file-accepted",
+        "a message means the same file in its path and in its entry",
+        ENTRIES,
+        '    if told != (path, partition, found.row_count, found.file_size) or "/" in found.file_name:\n',
+        "    if False:\n",
+        (f"{GUARDS}::test_a_message_that_names_one_file_and_describes_another_is_refused",),
+    ),
+    Mutant(
+        "path-outside-accepted",
+        "a file outside the table is refused",
+        FOLDING,
+        "        if file.path != posixpath.normpath(file.path) or ",
+        "        if False and ",
+        (f"{FOLD}::test_a_file_outside_the_table_is_refused",),
+    ),
+    Mutant(
+        "partition-value-unescaped",
+        "partition values are escaped in paths",
+        TABLE,
+        "        return str(self._paths.relative_bucket_path(partition, bucket, canonical_partition=True))\n",
+        "        values = zip(self.partition_keys, partition, strict=True)\n"
+        '        return "/".join([*(f"{key}={value}" for key, value in values), f"bucket-{bucket}"])\n',
+        (f"{PARTITIONS}::test_a_text_is_the_same_after_a_round_trip",),
+    ),
+    Mutant(
+        "secrets-shown",
+        "errors of a store show no secret",
+        STORE,
+        '        return StorageError(self._settings.scrub(f"Cannot {verb}',
+        '        return StorageError(str(f"Cannot {verb}',
+        (f"{OPENING}::test_errors_never_show_secrets",),
+    ),
+    Mutant(
+        "trouble-is-absence",
+        "only a missing file counts as missing",
+        STORE,
+        "        except Exception as error:\n            raise self._failed(verb, path, error) from error\n",
+        "        except Exception as error:\n            raise FileNotFoundError(path) from error\n",
+        (f"{LOCAL_STORE}::test_trouble_is_not_absence",),
+    ),
+)

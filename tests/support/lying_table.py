@@ -1,0 +1,149 @@
+"""A table whose answers lie: a working fake around a real table, for everything that happens to a put on its way.
+
+The lies are told at the adapter contract, so every format hears the same ones. What the inner table does, it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_sink.core.errors import StorageError
+from paimon_sink.core.messages import DataFile
+from paimon_sink.formats.audit import Audit
+from paimon_sink.formats.base import (
+    Claim,
+    ClosedFile,
+    Filter,
+    Head,
+    Ledger,
+    LedgerEntry,
+    Plan,
+    Prepared,
+    Publication,
+    PutOutcome,
+    Split,
+    Table,
+)
+
+__all__ = ["Answer", "LyingTable"]
+
+
+class Answer(Enum):
+    """What happens to one put of a snapshot, and what the caller hears."""
+
+    HONEST = "honest"
+    LANDS_AND_RAISES = "lands, the answer is an error"
+    LANDS_AND_DENIES = "lands, the answer says that somebody else was first"
+    RAISES = "does not land, the answer is an error"
+    RAISES_AND_LANDS_LATER = "the answer is an error, and it lands before the next put"
+
+
+class LyingTable(Table):
+    """Takes ``answers`` one by one for its puts; afterwards it is honest."""
+
+    def __init__(
+        self,
+        inner: Table,
+        *answers: Answer,
+        failing_read_backs: int = 0,
+        before_put: Callable[[], object] | None = None,
+        after_put: Callable[[], object] | None = None,
+    ) -> None:
+        self.inner = inner
+        self.puts = 0
+        self.discarded = 0
+        self._answers = list(answers)
+        self._late: list[Prepared] = []
+        self._failing_read_backs = failing_read_backs
+        self._before_put = before_put
+        self._after_put = after_put
+        self.label, self.location, self.store, self.identity = inner.label, inner.location, inner.store, inner.identity
+        self.schema_id, self.schema, self.partition_keys = inner.schema_id, inner.schema, inner.partition_keys
+        self.partitioned_by = inner.partitioned_by
+        self.compression, self.compression_level = inner.compression, inner.compression_level
+
+    # ---------------------------------------------------------------- where it lies
+
+    def put(self, prepared: Prepared) -> PutOutcome:
+        self.land_late_puts()
+        self.puts += 1
+        answer = self._answers.pop(0) if self._answers else Answer.HONEST
+        if self._before_put is not None:
+            self._before_put()
+        outcome = PutOutcome.LOST
+        if answer is Answer.RAISES_AND_LANDS_LATER:
+            self._late.append(prepared)
+        elif answer is not Answer.RAISES:
+            outcome = self.inner.put(prepared)
+        if self._after_put is not None:
+            self._after_put()
+        if answer is Answer.HONEST:
+            return outcome
+        if answer is Answer.LANDS_AND_DENIES:
+            return PutOutcome.LOST
+        raise StorageError(f"Cannot publish snapshot {prepared.snapshot_id}: the connection broke.")
+
+    def land_late_puts(self) -> None:
+        """Let the requests arrive that were under way for long."""
+        while self._late:
+            self.inner.put(self._late.pop(0))
+
+    def settle(self, prepared: Prepared) -> PutOutcome:
+        if self._failing_read_backs > 0:
+            self._failing_read_backs -= 1
+            raise StorageError(f"Cannot read snapshot {prepared.snapshot_id} back: the connection broke.")
+        return self.inner.settle(prepared)
+
+    # ---------------------------------------------------------------- where it is honest
+
+    def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
+        return self.inner.new_file_path(partition, attempt=attempt, number=number)
+
+    def describe(self, file: ClosedFile) -> DataFile:
+        return self.inner.describe(file)
+
+    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        return self.inner.partition_columns(batch)
+
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        self.inner.check_files(files)
+
+    def look(self, *, commit_user: str) -> Head:
+        return self.inner.look(commit_user=commit_user)
+
+    def check_fits(self, plan: Plan, head: Head) -> None:
+        self.inner.check_fits(plan, head)
+
+    def build(
+        self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
+    ) -> Prepared:
+        return self.inner.build(plan, head, ledger=ledger, properties=properties, commit_id=commit_id, now_ms=now_ms)
+
+    def discard(self, prepared: Prepared) -> None:
+        self.discarded += 1
+        self.inner.discard(prepared)
+
+    def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
+        return self.inner.files_added_by(entry)
+
+    def claim(self, claim: Claim) -> None:
+        self.inner.claim(claim)
+
+    def release(self, claim: Claim) -> None:
+        self.inner.release(claim)
+
+    def history(self) -> list[Publication]:
+        return self.inner.history()
+
+    def audit(self) -> Audit:
+        return self.inner.audit()
+
+    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+        return self.inner.plan_splits(filters)
+
+    def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return self.inner.read_split(split, columns)

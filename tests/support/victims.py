@@ -1,0 +1,93 @@
+"""Drivers and tasks that die: processes of their own, killed by SIGKILL at exactly the step that a test names."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from paimon_sink.core.steps import Step, listen
+from tests.support.lake import Lake, rows
+from tests.support.processes import CONTEXT
+
+__all__ = ["COMMIT_STEPS", "RETURNED", "RIVAL_ID", "TASK_STEPS", "Batch", "killed_driver", "killed_task"]
+
+TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
+COMMIT_STEPS = tuple(step for step in Step if step not in TASK_STEPS)
+RETURNED = None
+"""No step of ours: the call returned, and the process dies before Spark writes it down."""
+RIVAL_ID = 1000
+"""The row of the writer that a driver meets when it is to die at its read-back."""
+_DEAD_WITHIN_S = 120
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One row a task; every task writes in a process of its own when Spark runs it, here one after the other."""
+
+    number: int
+    ids: tuple[int, ...]
+
+    def written(self, lake: Lake) -> list[Any]:
+        return [lake.write(rows(row)) for row in self.ids]
+
+    def append(self, lake: Lake) -> None:
+        lake.commit(self.number, *self.written(lake))
+
+
+def killed_task(lake: Lake, batch: Batch, step: Step | None) -> None:
+    """Let a task write the batch and die. Nobody hears of what it wrote."""
+    _kill(_write, lake, batch, step)
+
+
+def killed_driver(lake: Lake, batch: Batch, step: Step | None) -> None:
+    """Let a driver commit the batch and die."""
+    _kill(_commit, lake, batch, step)
+
+
+def _kill(run: Callable[[Lake, Batch, Step | None], None], lake: Lake, batch: Batch, step: Step | None) -> None:
+    victim = CONTEXT.Process(target=run, args=(lake, batch, step), daemon=True)
+    victim.start()
+    victim.join(_DEAD_WITHIN_S)
+    assert victim.exitcode == -signal.SIGKILL, f"the process ended with {victim.exitcode} and never came to {step}"
+
+
+def _write(lake: Lake, batch: Batch, step: Step | None) -> None:
+    listen(_die_at(step))
+    batch.written(lake)
+    if step is RETURNED:
+        _die()
+
+
+def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:
+    messages = batch.written(lake)
+    if step is Step.BEFORE_READ_BACK:
+        listen(_lose_the_round_and_die(lake))
+    else:
+        listen(_die_at(step))
+    lake.commit(batch.number, *messages)
+    if step is RETURNED:
+        _die()
+
+
+def _die_at(fatal: Step | None) -> Callable[[Step], None]:
+    return lambda step: _die() if step is fatal else None
+
+
+def _lose_the_round_and_die(lake: Lake) -> Callable[[Step], None]:
+    """A put is read back only when it did not land plainly: let another writer take its place."""
+    rival = lake.with_options(commitUser="rival")
+
+    def listener(step: Step) -> None:
+        if step is Step.BEFORE_PUT:
+            listen(None)
+            rival.batch_writer().commit([rival.batch_writer().write(iter([rows(RIVAL_ID)]))])
+            listen(_die_at(Step.BEFORE_READ_BACK))
+
+    return listener
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
