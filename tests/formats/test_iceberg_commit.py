@@ -326,7 +326,7 @@ def test_a_message_that_cannot_be_read_is_refused(lake: Lake, entry: bytes) -> N
     assert lake.ids() == [0]
 
 
-def test_a_message_whose_path_and_partition_disagree_is_found(lake: Lake) -> None:
+def test_a_message_whose_words_and_entry_disagree_is_found(lake: Lake) -> None:
     other = Lake(lake.options, f"{lake.table}_parted").with_options(partitionBy="day")
     [file] = opened(other.write(rows(1))).files
     table = other.open()
@@ -336,9 +336,25 @@ def test_a_message_whose_path_and_partition_disagree_is_found(lake: Lake) -> Non
         replace(file, path=file.path.replace("monday", "friday")),
         replace(file, partition=("friday",)),
         replace(file, path="data/x/../" + file.path),
+        replace(file, path=file.path.replace("00000-", "00001-")),
+        replace(file, rows=file.rows + 1),
+        replace(file, size_bytes=file.size_bytes + 1),
     ):
         with pytest.raises(MessageError):
             table.check_files([lie])
+
+
+def test_a_file_of_another_partitioning_still_has_to_be_the_one_described(lake: Lake) -> None:
+    """Its batch is refused for the partitioning; an abort would delete what it names."""
+    others = lake.files()
+    [file] = opened(lake.write(rows(1))).files
+    elsewhere = replace(file, entry=file.entry.replace(b'"spec":0', b'"spec":7'))
+    table = lake.open()
+
+    table.check_files([elsewhere])
+    for lie in others:
+        with pytest.raises(MessageError, match="describes another one"):
+            table.check_files([replace(elsewhere, path=lie)])
 
 
 def test_an_entry_holds_no_path_and_no_secret(lake: Lake) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from tests.support.lake import Lake
 
@@ -79,8 +81,8 @@ class OtherEngine(ABC):
     def rename_column(self, name: str, new_name: str) -> None: ...
 
     @abstractmethod
-    def retype_column(self, name: str) -> None:
-        """Give a column of whole numbers another type."""
+    def retype_a_column(self) -> None:
+        """Give ``id`` or ``day`` another type, such as the format lets a column take."""
 
     @abstractmethod
     def move_column_first(self, name: str) -> None: ...
@@ -119,6 +121,14 @@ class OtherEngine(ABC):
     @abstractmethod
     def stray_metadata(self) -> list[str]:
         """Metadata files that no snapshot names."""
+
+    def age_s(self, path: str) -> float:
+        """How long ago a file of the table was written."""
+        table = self.lake.open()
+        full = table.store.arrow_path(table.store.join(table.location, path))
+        info: pafs.FileInfo = table.store.arrow_filesystem.get_file_info(full)
+        modified_s: float = info.mtime_ns / 1e9
+        return time.time() - modified_s
 
 
 def other_engine(lake: Lake) -> OtherEngine:

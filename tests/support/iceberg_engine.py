@@ -1,15 +1,19 @@
-"""The other engine for Iceberg tables: pyiceberg as it comes, with its own files, its own commit and its own reader."""
+"""The other engine for Iceberg tables: pyiceberg as it comes, and by hand what only Iceberg's Java engines can do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.io import load_file_io
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
+from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table
-from pyiceberg.types import DecimalType, LongType, StringType
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.table.update.snapshot import _OverwriteFiles
+from pyiceberg.types import BinaryType, StringType
 
 from tests.support.engines import OtherEngine
 from tests.support.lake import Lake
@@ -26,6 +30,9 @@ def catalog(lake: Lake) -> Catalog:
     warehouse = options["warehouse"]
     if named.get("type", "sql") == "sql":
         database = warehouse.replace("%", "%25")
+        if "uri" not in named:
+            # The catalog's own database is in there, and nobody else makes it.
+            Path(warehouse).mkdir(parents=True, exist_ok=True)
         named = {"type": "sql", "uri": f"sqlite:///{database}/catalog.db?timeout=60", **named}
         warehouse = warehouse if "://" in warehouse else f"file://{warehouse}"
     return load_catalog(name, **named, **storage, warehouse=warehouse)
@@ -45,11 +52,10 @@ class IcebergEngine(OtherEngine):
         found.create_table(self.lake.table, schema)
 
     def append(self, rows: pa.RecordBatch, *, commit_user: str | None = None) -> None:
-        said = {} if commit_user is None else {"pwc.commit-user": commit_user}
-        native(self.lake).append(pa.Table.from_batches([rows]), snapshot_properties=said)
+        native(self.lake).append(pa.Table.from_batches([rows]), snapshot_properties=_signed(commit_user))
 
     def commit_stream(self, rows: pa.RecordBatch, *, commit_user: str, batch_id: int) -> None:
-        said = {"pwc.commit-user": commit_user, "pwc.batch-id": str(batch_id)}
+        said = {**_signed(commit_user), "pwc.batch-id": str(batch_id)}
         native(self.lake).append(pa.Table.from_batches([rows]), snapshot_properties=said)
 
     def overwrite(self, rows: pa.RecordBatch) -> None:
@@ -61,32 +67,54 @@ class IcebergEngine(OtherEngine):
     # ------------------------------------------------------------ maintenance
 
     def compact(self, *, commit_user: str | None = None) -> None:
-        """pyiceberg has no verb for it; to the table it is an overwrite with the same rows."""
+        """One snapshot that takes all files out and puts one in. pyiceberg has no verb for it."""
         table = native(self.lake)
-        said = {} if commit_user is None else {"pwc.commit-user": commit_user}
-        table.overwrite(table.scan().to_arrow(), snapshot_properties=said)
+        live = [task.file for task in table.scan().plan_files()]
+        rewritten = list(_dataframe_to_data_files(table.metadata, table.scan().to_arrow(), table.io))
+        with (
+            table.transaction() as transaction,
+            transaction.update_snapshot(snapshot_properties=_signed(commit_user)).overwrite() as rewrite,
+        ):
+            for file in live:
+                rewrite.delete_data_file(file)
+            for file in rewritten:
+                rewrite.append_data_file(file)
 
     def merge_metadata(self, *, commit_user: str | None = None) -> None:
+        """What Java's ``rewrite_manifests`` does: one manifest for all that is live, in a snapshot without changes."""
         table = native(self.lake)
-        properties = {"commit.manifest-merge.enabled": "true", "commit.manifest.min-count-to-merge": "1"}
-        with table.transaction() as transaction:
-            transaction.set_properties(properties)
-            transaction.append(table.scan().to_arrow().slice(0, 0))
+        with (
+            table.transaction() as transaction,
+            _RewriteManifests(Operation.OVERWRITE, transaction, table.io, snapshot_properties=_signed(commit_user)),
+        ):
+            pass
 
     def expire(self, count: int) -> None:
-        """Metadata only: pyiceberg leaves the files to others."""
+        """pyiceberg takes the snapshots out of the metadata; the files are removed by hand, as Java removes them."""
         table = native(self.lake)
-        oldest = [snapshot.snapshot_id for snapshot in sorted(table.snapshots(), key=_age)][:count]
-        table.maintenance.expire_snapshots().by_ids(oldest).commit()
+        expired = sorted(table.snapshots(), key=_age)[:count]
+        doomed = {location for snapshot in expired for location in _files_of(table, snapshot)}
+        table.maintenance.expire_snapshots().by_ids([snapshot.snapshot_id for snapshot in expired]).commit()
+        now = native(self.lake)
+        for location in sorted(doomed.difference(*(_files_of(now, snapshot) for snapshot in now.snapshots()))):
+            now.io.delete(location)
 
     def clean_orphans(self, *, older_than_s: float) -> list[str]:
-        raise NotImplementedError("pyiceberg cleans no orphans")
+        """As Java cleans: whatever lies below the table. pyiceberg cleans nothing."""
+        named = self._named()
+        orphans = [path for path in self.lake.files() if _name(path) not in named and self.age_s(path) > older_than_s]
+        table = self.lake.open()
+        table.store.delete_many([table.store.join(table.location, path) for path in orphans])
+        return orphans
 
     def roll_back(self, snapshot_id: int) -> None:
         native(self.lake).manage_snapshots().rollback_to_snapshot(snapshot_id).commit()
 
     def drop(self) -> None:
+        """As ``DROP TABLE … PURGE``: no file stays. Catalogs leave that to engines."""
+        table = self.lake.open()
         catalog(self.lake).drop_table(self.lake.table)
+        table.store.delete_many(list(table.store.walk_files(table.location)))
 
     # ------------------------------------------------------------ schema
 
@@ -102,10 +130,9 @@ class IcebergEngine(OtherEngine):
         with native(self.lake).update_schema() as update:
             update.rename_column(name, new_name)
 
-    def retype_column(self, name: str) -> None:
-        with native(self.lake).update_schema(allow_incompatible_changes=True) as update:
-            kind = native(self.lake).schema().find_field(name).field_type
-            update.update_column(name, DecimalType(20, 0) if isinstance(kind, LongType) else LongType())
+    def retype_a_column(self) -> None:
+        with native(self.lake).update_schema() as update:
+            update.update_column("day", BinaryType())
 
     def move_column_first(self, name: str) -> None:
         with native(self.lake).update_schema() as update:
@@ -147,15 +174,16 @@ class IcebergEngine(OtherEngine):
     # ------------------------------------------------------------ what is there
 
     def stray_metadata(self) -> list[str]:
-        table = native(self.lake)
-        named = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
-        for snapshot in table.snapshots():
-            named.add(snapshot.manifest_list)
-            named.update(manifest.manifest_path for manifest in snapshot.manifests(table.io))
-        names = {location.rsplit("/", 1)[-1] for location in named}
-        return [path for path in self.lake.files("metadata/") if path.rsplit("/", 1)[-1] not in names]
+        named = self._named()
+        return [path for path in self.lake.files("/metadata/") if _name(path) not in named]
 
     # ------------------------------------------------------------ inside
+
+    def _named(self) -> set[str]:
+        """The names of all files that the table still needs. Each holds a uuid, so that no two are alike."""
+        table = native(self.lake)
+        locations = {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+        return set(map(_name, locations.union(*(_files_of(table, snapshot) for snapshot in table.snapshots()))))
 
     def _replace(self, location: str, data: bytes | None) -> str:
         io = load_file_io(native_properties(self.lake), location)
@@ -163,12 +191,57 @@ class IcebergEngine(OtherEngine):
         if data is not None:
             with io.new_output(location).create() as stream:
                 stream.write(data)
-        return location.rsplit("/", 1)[-1]
+        return _name(location)
+
+
+class _RewriteManifests(_OverwriteFiles):
+    """Takes nothing out and puts nothing in. pyiceberg knows no ``replace``, so the snapshot is an overwrite."""
+
+    def _existing_manifests(self) -> list[ManifestFile]:
+        newest = self._transaction.table_metadata.current_snapshot()
+        assert newest is not None
+        with self.new_manifest_writer(self._transaction.table_metadata.spec()) as writer:
+            for manifest in newest.manifests(self._io):
+                for entry in manifest.fetch_manifest_entry(self._io):
+                    writer.add_entry(_kept(entry))
+        return [writer.to_manifest_file()]
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+
+def _kept(entry: ManifestEntry) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=ManifestEntryStatus.EXISTING,
+        snapshot_id=entry.snapshot_id,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )
 
 
 def native_properties(lake: Lake) -> dict[str, str]:
     return {key: value for key, value in lake.all_options().items() if key.startswith("s3.")}
 
 
-def _age(snapshot: Any) -> tuple[int, int]:
+def _signed(commit_user: str | None) -> dict[str, str]:
+    return {} if commit_user is None else {"pwc.commit-user": commit_user}
+
+
+def _files_of(table: Table, snapshot: Snapshot) -> set[str]:
+    """The locations of a snapshot's manifest list, its manifests and its live data files."""
+    manifests = snapshot.manifests(table.io)
+    entries = [entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)]
+    return {
+        snapshot.manifest_list,
+        *(manifest.manifest_path for manifest in manifests),
+        *(entry.data_file.file_path for entry in entries),
+    }
+
+
+def _name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+def _age(snapshot: Snapshot) -> tuple[int, int]:
     return snapshot.sequence_number or 0, snapshot.timestamp_ms

@@ -39,6 +39,9 @@ _SLOW = "hundreds of commits take their time here: one test of this kind is enou
 _ONE_FORM = "one form of this is enough here: the others differ in bytes, not in what the place does"
 _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
 _ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
+_NO_DISK = "an object store has no disk of ours to fill"
+_NO_AGES = "nobody can make an object of yesterday today"
+_NEVER_EXPIRES = "the ledger is in the table's properties, which no expiry touches"
 
 PLACES = (
     Place("paimon", "local", "local_lake"),
@@ -48,8 +51,8 @@ PLACES = (
         "s3_lake",
         marks=(pytest.mark.s3,),
         lacks={
-            "a disk": "an object store has no disk of ours to fill",
-            "file ages": "nobody can make an object of yesterday today",
+            "a disk": _NO_DISK,
+            "file ages": _NO_AGES,
             "every form": _ONE_FORM,
             "quick puts": _SLOW,
         },
@@ -64,15 +67,27 @@ PLACES = (
             "rollback": _NO_ROLLBACK,
             "schema changes": _NO_ALTER,
             "a snapshot file": _IN_THE_CATALOG,
+            "a ledger to damage": _IN_THE_CATALOG,
             "a schema file": _IN_THE_CATALOG,
+            "snapshots on the disk": _IN_THE_CATALOG,
         },
     ),
-    Place("iceberg", "sqlite", "iceberg_sqlite_lake", lacks={"a snapshot file": _ONE_METADATA_FILE}),
+    Place(
+        "iceberg",
+        "sqlite",
+        "iceberg_sqlite_lake",
+        lacks={"a ledger that expires": _NEVER_EXPIRES, "a snapshot file": _ONE_METADATA_FILE},
+    ),
     Place(
         "iceberg",
         "postgres",
         "iceberg_postgres_lake",
-        lacks={"every form": _ONE_FORM, "quick puts": _SLOW, "a snapshot file": _ONE_METADATA_FILE},
+        lacks={
+            "every form": _ONE_FORM,
+            "quick puts": _SLOW,
+            "a ledger that expires": _NEVER_EXPIRES,
+            "a snapshot file": _ONE_METADATA_FILE,
+        },
     ),
     Place(
         "iceberg",
@@ -80,8 +95,11 @@ PLACES = (
         "iceberg_rest_lake",
         marks=(pytest.mark.s3,),
         lacks={
+            "a disk": _NO_DISK,
+            "file ages": _NO_AGES,
             "every form": _ONE_FORM,
             "quick puts": _SLOW,
+            "a ledger that expires": _NEVER_EXPIRES,
             "a snapshot file": _IN_THE_CATALOG,
             "a schema file": _IN_THE_CATALOG,
         },

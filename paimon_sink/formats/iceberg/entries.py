@@ -1,6 +1,7 @@
 """A data file as a commit message carries it, in plain JSON, and as a manifest wants it.
 
-The message itself says path, rows and size; the entry says the rest, so that the two cannot disagree.
+The message says path, rows and size, the entry says the rest. It repeats name, rows and size, so that an entry which
+came under the name of another file is found: one would be published, the other deleted.
 """
 
 from __future__ import annotations
@@ -15,45 +16,55 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from paimon_sink.core.errors import MessageError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import is_whole, read_json
+from paimon_sink.formats.base import ClosedFile
 from paimon_sink.formats.iceberg.metrics import FileMetrics
 from paimon_sink.formats.iceberg.partitions import Partitioning, values_of
 
 __all__ = ["check_entry", "data_path", "decode_entry", "encode_entry", "spec_of"]
 
 _VERSION = 1
+_DATA = "data"
 _FIGURES = ("column_sizes", "value_counts", "null_counts", "nan_counts")
 _BOUNDS = ("lower", "upper")
 
 
 def data_path(partition: tuple[Any, ...], name: str, partitioning: Partitioning) -> str:
     """Where a data file goes, relative to the table."""
-    return "/".join(filter(None, ("data", partitioning.path(partition) if partition else "", name)))
+    return "/".join(filter(None, (_DATA, partitioning.path(partition) if partition else "", name)))
 
 
 def check_entry(file: DataFile, partitioning: Partitioning) -> None:
-    """Raise ``MessageError`` unless the path is one that a task of ours makes for the partition in the entry.
+    """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
     """
-    if spec_of(file) != partitioning.spec.spec_id:
-        return
+    is_of_today = spec_of(file) == partitioning.spec.spec_id
+    path, told = file.path, file.partition
     try:
-        partition = values_of(partitioning.decode(read_json(file.entry)["partition"]))
-        path = data_path(partition, file.path.rpartition("/")[2], partitioning)
+        body = read_json(file.entry)
+        described = (body["file"], body["rows"], body["bytes"])
+        if is_of_today:
+            partition = values_of(partitioning.decode(body["partition"]))
+            path = data_path(partition, body["file"], partitioning)
+            told = tuple(None if value is None else str(value) for value in partition)
     except Exception as error:
         raise _unreadable(file, error) from error
-    told = tuple(None if value is None else str(value) for value in partition)
-    if (file.path, file.partition) != (path, told) or not file.path.endswith(".parquet"):
+    is_data = file.path.startswith(f"{_DATA}/") and file.path.endswith(".parquet")
+    named = (file.path.rpartition("/")[2], file.rows, file.size_bytes)
+    if not is_data or named != described or (file.path, file.partition) != (path, told):
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
 
 
-def encode_entry(partition: tuple[Any, ...], metrics: FileMetrics, partitioning: Partitioning) -> bytes:
+def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partitioning) -> bytes:
     body: dict[str, Any] = {
         "version": _VERSION,
+        "file": file.path.rpartition("/")[2],
+        "rows": file.footer.num_rows,
+        "bytes": file.size_bytes,
         "spec": partitioning.spec.spec_id,
-        "partition": partitioning.encode(partition),
+        "partition": partitioning.encode(file.partition),
         "split_offsets": list(metrics.split_offsets),
     }
     for name in _FIGURES:

@@ -110,7 +110,7 @@ class IcebergTable(Table):
             partition=tuple(None if value is None else str(value) for value in file.partition),
             rows=file.footer.num_rows,
             size_bytes=file.size_bytes,
-            entry=encode_entry(file.partition, self._metrics.collect(file), self.partitioning),
+            entry=encode_entry(file, self._metrics.collect(file), self.partitioning),
         )
 
     # ------------------------------------------------------------ coordinator
