@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -288,6 +289,28 @@ def test_a_put_without_an_answer_whose_place_has_expired_since_is_settled_by_the
     assert not outcome.already_committed
     assert lake.ids() == [0, 1, 10, 11, 12]
     assert {file.path for file in batch.files} <= set(lake.data_files())
+
+
+@pytest.mark.fault(20, 21)
+@pytest.mark.parametrize("answer", [Answer.LANDS_AND_RAISES, Answer.LANDS_AND_DENIES], ids=lambda a: str(a.value))
+def test_a_one_shot_write_that_landed_and_expired_before_its_read_back_is_in_once(
+    lake: Lake, engine: OtherEngine, answer: Answer
+) -> None:
+    lake.append(0, rows(0))
+    message = lake.batch_writer().write(iter([rows(1)]))
+    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+
+    def others_commit_and_expire() -> None:
+        for number in range(1, 4):
+            lake.append(number, rows(10 + number))
+        engine.expire(3)
+
+    table = LyingTable(lake.open(), answer, after_put=once(others_commit_and_expire))
+    # Nothing may be left that tells of it.
+    with suppress(CommitUnknownError):
+        lying(lake, table).commit(one_shot)
+
+    assert lake.ids() == engine.read_ids() == [0, 1, 11, 12, 13]
 
 
 @pytest.mark.fault(21)

@@ -12,7 +12,6 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.metadata import TableMetadata
 
-from paimon_sink.core.clock import SystemClock
 from paimon_sink.core.errors import (
     CommitUnknownError,
     MessageError,
@@ -142,13 +141,31 @@ def test_a_batch_that_landed_and_expired_before_the_read_back_is_known_by_its_le
         IcebergEngine(lake).expire(2)
         raise ConnectionResetError("the answer was lost")
 
-    # The wall clock: to the others, a batch of the fake one would be years old, and its user silent for long.
-    ours = replace(coordinator(lake, through(lake, lands_and_expires)), clock=SystemClock())
-    outcome = ours.commit(write_plan(lake, 1, rows(1)))
+    outcome = coordinator(lake, through(lake, lands_and_expires)).commit(write_plan(lake, 1, rows(1)))
 
     assert not outcome.already_committed
     assert outcome.rounds == 1
     assert lake.ids() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("ledger", ["a later batch", "forgotten"])
+def test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost(lake: Lake, ledger: str) -> None:
+    def lands_and_is_hidden(send: Callable[[], TableMetadata]) -> TableMetadata:
+        send()
+        if ledger == "a later batch":
+            lake.append(2, rows(2))
+        else:
+            with native(lake).transaction() as transaction:
+                transaction.remove_properties("pwc.ledger.main.test")
+            lake.with_options(commitUser="other").append(0, rows(2))
+        IcebergEngine(lake).expire(2)
+        raise ConnectionResetError("the answer was lost")
+
+    with pytest.raises(CommitUnknownError):
+        coordinator(lake, through(lake, lands_and_is_hidden)).commit(write_plan(lake, 1, rows(1)))
+
+    assert lake.ids() == [0, 1, 2]
+    assert verify(lake.open()).problems == ()
 
 
 def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> None:

@@ -60,10 +60,20 @@ class Built:
     updates: tuple[TableUpdate, ...]
     files: tuple[str, ...]
     """Locations of all that was written for it."""
-    was_refused: bool = False
-    """The last answer was a conflict, so that sending did not land."""
-    may_be_under_way: bool = False
-    """A sending had no clear answer. It may still land, should the branch come back to its base."""
+    ledger_user: str | None = None
+    """Whose line of the ledger it writes. None for a write that is in no ledger."""
+    sendings: int = 0
+    refusals: int = 0
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """A sending had no clear answer. It may still land, should the branch come back to its base."""
+        return self.refusals < self.sendings
+
+    @property
+    def was_refused(self) -> bool:
+        """It was sent, and each answer was a conflict: none of the sendings landed."""
+        return 0 < self.sendings == self.refusals
 
 
 @dataclass

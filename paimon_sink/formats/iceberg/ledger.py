@@ -19,7 +19,15 @@ from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.base import Ledger, LedgerEntry
 
-__all__ = ["ancestors", "ledger_changes", "ledger_key", "properties_of", "read_ledger", "stored_ledger"]
+__all__ = [
+    "ancestors",
+    "is_untouched",
+    "ledger_changes",
+    "ledger_key",
+    "properties_of",
+    "read_ledger",
+    "stored_ledger",
+]
 
 _PREFIX = "pwc.ledger."
 _DROPPED = "pwc.ledger-dropped."
@@ -70,6 +78,14 @@ def ledger_changes(before: Ledger, after: Ledger, *, branch: str) -> tuple[dict[
 
 def ledger_key(branch: str, user: str) -> str:
     return f"{_PREFIX}{_quoted(branch)}.{_quoted(user)}"
+
+
+def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: str, user: str) -> bool:
+    """Whether the properties show that no batch of the user came in: each replaces the line of the one before."""
+    key = ledger_key(branch, user)
+    if key in before:
+        return now.get(key) == before[key]
+    return key not in now and _DROPPED + _quoted(branch) not in now
 
 
 def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapshot]:

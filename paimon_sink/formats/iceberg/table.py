@@ -45,6 +45,7 @@ from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_e
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
+    is_untouched,
     ledger_changes,
     properties_of,
     read_ledger,
@@ -175,19 +176,17 @@ class IcebergTable(Table):
             # May go: no request that names them was sent.
             self._delete(builder.files)
             raise self._build_failed(seen, error) from error
+        built.ledger_user = None if plan.batch_id is None else plan.commit_user
         return Prepared(head.next_snapshot_id, commit_id, built)
 
     def put(self, prepared: Prepared) -> PutOutcome:
         built: Built = prepared.native
-        built.was_refused = False
+        built.sendings += 1
         try:
             after = self._tables.commit(built.native, built.requirements, built.updates)
         except CommitFailedException:
-            built.was_refused = True
+            built.refusals += 1
             return PutOutcome.LOST
-        except BaseException:
-            built.may_be_under_way = True
-            raise
         self._delete_old_metadata(built.native.metadata, after)
         return PutOutcome.LANDED
 
@@ -200,9 +199,15 @@ class IcebergTable(Table):
             return PutOutcome.LOST
         if self._holds(now.metadata, prepared):
             return PutOutcome.LANDED
-        if built.was_refused or not _could_still_land(before, now.metadata, self.branch):
+        if built.was_refused:
             return PutOutcome.LOST
-        return PutOutcome.ABSENT
+        if _could_still_land(before, now.metadata, self.branch):
+            return PutOutcome.ABSENT
+        if _is_certainly_out(built, now.metadata):
+            return PutOutcome.LOST
+        raise StorageError(
+            f"Cannot tell whether snapshot {prepared.snapshot_id} of {self.label} landed: what would tell has expired."
+        )
 
     def discard(self, prepared: Prepared) -> None:
         built: Built = prepared.native
@@ -331,6 +336,16 @@ def _could_still_land(before: TableMetadata, now: TableMetadata, branch: str) ->
         and before.current_schema_id == now.current_schema_id
         and before.default_spec_id == now.default_spec_id
     )
+
+
+def _is_certainly_out(built: Built, now: TableMetadata) -> bool:
+    """Whether a snapshot that is not there never was. Expired, it leaves its sequence number and its ledger line."""
+    before = built.native.metadata
+    number = before.next_sequence_number()
+    if now.next_sequence_number() == number or any(found.sequence_number == number for found in now.snapshots):
+        return True
+    user = built.ledger_user
+    return user is not None and is_untouched(before.properties, now.properties, branch=built.branch, user=user)
 
 
 def _check_branch(metadata: TableMetadata, branch: str, label: str) -> None:
