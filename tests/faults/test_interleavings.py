@@ -10,7 +10,7 @@ import pytest
 
 from paimon_sink.commit.coordinator import Outcome
 from paimon_sink.formats.base import Plan
-from tests.support.batches import coordinator, write_plan
+from tests.support.batches import coordinator, plan, write_plan
 from tests.support.engines import other_engine
 from tests.support.interleave import Run, every_order, run_in_order
 from tests.support.lake import Lake, rows
@@ -20,9 +20,9 @@ FEWEST_ORDERS = 70
 """Two commits of four steps each can be interleaved in C(8, 4) ways; lost rounds only add to that."""
 
 
-@pytest.fixture(params=places(slow_on="s3"))
+@pytest.fixture(params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest")))
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """Seventy tables are quick on a disk and take their time on S3."""
+    """Seventy tables are quick on a disk, and take their time on S3 and in a database."""
     where: Place = request.param
     return where.lake(request)
 
@@ -106,6 +106,29 @@ def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator
         return run
 
     assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
+
+
+@pytest.mark.fault(17)
+@pytest.mark.needs("quick puts")
+def test_an_overwrite_and_an_append_are_one_after_the_other_in_every_order(lakes: Iterator[Lake]) -> None:
+    ends: set[tuple[int, ...]] = set()
+
+    def play(choices: Sequence[int]) -> Run[Outcome]:
+        lake = next(lakes)
+        lake.append(0, rows(0))
+        append = replace(write_plan(lake, 1, rows(1)), commit_user="other")
+        overwrite = plan(lake, 1, lake.write(rows(2)), overwrite=True)
+
+        run = commit_both(lake, append, overwrite, choices)
+
+        run.returned()
+        last = lake.history()[-1].kind
+        assert lake.ids() == ([2] if last == "overwrite" else [1, 2]), run.moves
+        ends.add(tuple(lake.ids()))
+        return run
+
+    assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
+    assert ends == {(2,), (1, 2)}
 
 
 @pytest.mark.fault(16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,14 +107,14 @@ PLACES = (
 )
 
 
-def places(*stores: str, format: str | None = None, slow_on: str | None = None) -> list[Any]:
-    """Fixture parameters: all places, or those on the stores named, or of one format."""
+def places(*stores: str, format: str | None = None, slow_on: Collection[str] = ()) -> list[Any]:
+    """Fixture parameters: all places, or those on the stores named, or of one format. ``slow_on`` has ids of places."""
     chosen = [
         place
         for place in PLACES
         if (not stores or place.store in stores) and (format is None or place.format == format)
     ]
-    slow = {place: (pytest.mark.slow,) if place.store == slow_on else () for place in chosen}
+    slow = {place: (pytest.mark.slow,) if place.id in slow_on else () for place in chosen}
     return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
 
 
