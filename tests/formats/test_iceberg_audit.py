@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from paimon_sink.cli.main import cli
+from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.audit import Trouble
 from paimon_sink.maintain.verify import Report, verify
+from paimon_sink.storage.store import Store
 from tests.support.iceberg_engine import IcebergEngine, native
 from tests.support.lake import Lake, rows
 
@@ -128,7 +133,78 @@ def test_planted_damage_is_found(lake: Lake, damage: Callable[[Lake], None], tro
 
 def test_a_table_that_was_expired_and_rolled_back_is_sound(lake: Lake) -> None:
     engine = IcebergEngine(lake)
-    engine.roll_back(lake.history()[-2].snapshot_id)
+    newest = lake.snapshot_ids()[-1]
+    engine.roll_back(lake.snapshot_ids()[-2])
     engine.expire(3)
 
-    assert check(lake).problems == ()
+    report = check(lake)
+
+    assert report.problems == ()
+    # One may still go back to it, so its files are nobody's orphans.
+    assert report.orphans == ()
+    assert f"rolled back from {newest}" in report.tags_and_branches
+
+
+def test_a_file_of_a_rolled_back_snapshot_is_missed(lake: Lake) -> None:
+    gone = newest_file(lake)
+    IcebergEngine(lake).roll_back(lake.snapshot_ids()[-2])
+    gone.unlink()
+
+    assert {problem.trouble for problem in check(lake).problems} == {Trouble.MISSING_FILE}
+
+
+def test_expiry_and_batches_beside_a_check_look_like_no_damage_and_no_orphans(lake: Lake) -> None:
+    engine = IcebergEngine(lake)
+    expired: list[int] = []
+
+    def go_on(part: str, done: int, of: int) -> None:
+        if part == "snapshots" and done == of and len(expired) < 3:
+            expired.append(done)
+            engine.expire(1)
+            lake.append(100 + len(expired), rows(100 + len(expired)))
+
+    report = verify(lake.open(), progress=go_on)
+
+    assert expired
+    assert report.problems == ()
+
+
+def test_a_batch_that_lands_while_files_are_listed_leaves_no_orphans(lake: Lake) -> None:
+    audit = lake.open().audit()
+    lake.append(100, rows(100))
+    present = set(audit.files())
+
+    named = {
+        file.path
+        for line in audit.lines()
+        for publication in line.publications
+        for file in audit.contents(line, publication).entered
+    }
+
+    assert present - named - audit.metadata_files == set()
+
+
+def test_a_file_outside_of_the_table_is_not_looked_into(lake: Lake, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.parquet"
+    pq.write_table(pa.table({"id": pa.array([5], pa.int64()), "day": ["monday"]}), elsewhere)
+    native(lake).add_files([f"file://{elsewhere}"])
+
+    report = check(lake)
+
+    assert report.problems == ()
+    assert report.unchecked_files == 1
+
+
+def test_trouble_with_the_store_is_not_called_damage(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = lake.open()
+    unlucky = IcebergEngine(lake).manifest_lists()[0].rsplit("/", 1)[-1]
+    open_input = type(table.store).open_input
+
+    def refuse(self: Store, path: str) -> BinaryIO:
+        if path.endswith(unlucky):
+            raise StorageError(f"Cannot open {path}: 503 SlowDown")
+        return open_input(self, path)
+
+    monkeypatch.setattr(type(table.store), "open_input", refuse)
+
+    assert {problem.trouble for problem in verify(table).problems} == {Trouble.UNREACHABLE}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, ManifestFile
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.formats.audit import Audit, Contents, Line, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
@@ -43,21 +43,41 @@ class _Told:
 
 
 class IcebergAudit(Audit):
-    def __init__(self, native: NativeTable, *, branch: str, relative: Callable[[str], str]) -> None:
+    def __init__(
+        self, native: NativeTable, *, load: Callable[[], NativeTable], branch: str, relative: Callable[[str], str]
+    ) -> None:
         self._native = native
         self._metadata = native.metadata
+        self._load = load
         self._branch = branch
         self._relative = relative
         self._manifests: dict[str, tuple[_Entry, ...] | Problem] = {}
         self._told: dict[str, _Told] = {}
-        self._named = {_HINT, *map(relative, self._metadata_locations())}
+        self._named: set[str] = set()
 
     # ------------------------------------------------------------ lines
 
     def lines(self) -> list[Line]:
-        """The branch of the table's own options first, under no name; then all other branches and the tags."""
+        """The branch of the table's own options first, under no name; then other branches, tags, and what is in none.
+
+        The metadata is read here and not before: files that a batch brought in after it was read have no name in it.
+        """
+        self._native = self._load()
+        self._metadata = self._native.metadata
+        self._named = {_HINT, *map(self._relative, self._metadata_locations())}
         others = sorted(name for name in self._metadata.refs if name != self._branch)
-        return [self._line("", self._branch), *(self._ref(name) for name in others)]
+        return [self._line("", self._branch), *(self._ref(name) for name in others), *self._rolled_back()]
+
+    def _rolled_back(self) -> Iterator[Line]:
+        """Snapshots that no branch and no tag stands on. Until they expire one may go back to them."""
+        heads = [self._metadata.snapshot_by_id(ref.snapshot_id) for ref in self._metadata.refs.values()]
+        held = {found.snapshot_id for head in heads for found in ancestors(self._metadata, head)}
+        stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
+        parents = {snapshot.parent_snapshot_id for snapshot in stray}
+        for last in stray:
+            if last.snapshot_id not in parents:
+                line = [found for found in ancestors(self._metadata, last) if found.snapshot_id not in held][::-1]
+                yield Line(f"rolled back from {last.snapshot_id}", [publication(found) for found in line])
 
     def _ref(self, name: str) -> Line:
         ref = self._metadata.refs[name]
@@ -164,11 +184,7 @@ class IcebergAudit(Audit):
                 _Entry(
                     entry.status,
                     entry.snapshot_id,
-                    StoredFile(
-                        self._relative(entry.data_file.file_path),
-                        entry.data_file.record_count,
-                        entry.data_file.file_size_in_bytes,
-                    ),
+                    self._stored(entry.data_file),
                     entry.data_file.content == DataFileContent.DATA,
                 )
                 for entry in read_entries(manifest, self._native.io, discard_deleted=False)
@@ -182,6 +198,11 @@ class IcebergAudit(Audit):
             what = "adds {} files, keeps {} and takes out {}, its list says {}, {} and {}".format(*counted, *stated)
             return Problem(Trouble.WRONG_COUNT, name, what)
         return entries
+
+    def _stored(self, file: DataFile) -> StoredFile:
+        path = self._relative(file.file_path)
+        is_elsewhere = path == store_path(file.file_path)
+        return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere)
 
     # ------------------------------------------------------------ what is there
 
@@ -240,5 +261,7 @@ def _chain(
 def _unreadable(path: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
         return Problem(Trouble.MISSING_FILE, path, "is not there")
+    if isinstance(error, StorageError):
+        return Problem(Trouble.UNREACHABLE, path, f"cannot be had from the store: {error}")
     reason = error.__cause__ if isinstance(error, CorruptTableError) and error.__cause__ is not None else error
     return Problem(Trouble.BROKEN_METADATA, path, f"cannot be read: {reason!r}")

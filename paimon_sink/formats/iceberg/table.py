@@ -238,7 +238,7 @@ class IcebergTable(Table):
         return [publication(snapshot) for snapshot in ancestors(metadata, self._head(metadata))][::-1]
 
     def audit(self) -> IcebergAudit:
-        return IcebergAudit(self._loaded(), branch=self.branch, relative=self._relative)
+        return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
 
     # ------------------------------------------------------------ readers
 
