@@ -31,7 +31,7 @@ def test_a_batch_and_its_ledger_entry_are_one_commit(lake: Lake) -> None:
     assert newest is not None
     entry = json.loads(table.properties["pwc.ledger.main.test"])
     assert entry[:2] == [7, None]
-    assert entry[3] == newest.snapshot_id
+    assert (entry[3], entry[5]) == (newest.snapshot_id, newest.sequence_number)
     assert newest.summary is not None
     assert newest.summary["pwc.commit-id"] == entry[2]
     assert newest.summary["pwc.batch-id"] == "7"
@@ -91,6 +91,28 @@ def test_a_user_rolled_back_below_expired_history_is_refused(lake: Lake) -> None
     assert late.ids() == [0, 1]
 
 
+@pytest.mark.parametrize("line", ["whole", "expired below"])
+def test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in(lake: Lake, line: str) -> None:
+    """A job that wrote once: nothing of it stands, and its snapshot is gone like those that expired below the line."""
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    late = lake.with_options(commitUser="late")
+    late.append(5, rows(5))
+    first, second, rolled_back = heads(lake)
+    IcebergEngine(lake).roll_back(second)
+    gone = [rolled_back] if line == "whole" else [rolled_back, first]
+    native(lake).maintenance.expire_snapshots().by_ids(gone).commit()
+
+    if line == "whole":
+        late.append(5, rows(5))
+        assert lake.ids() == [0, 1, 5]
+    else:
+        with pytest.raises(LedgerLostError):
+            late.append(5, rows(5))
+        late.with_options(onLedgerLost="commit").append(5, rows(5))
+        assert lake.ids() == [0, 1, 5]
+
+
 def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
     users = ["a.b", "a", "main.a", "ž / %2E", 'quote"d', "a%2Eb"]
     for number, user in enumerate(users):
@@ -117,7 +139,9 @@ def test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_ba
     assert lake.ids() == [0, 1, 3]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '[1, null, "c", "x", 1]', "[true, null, null, 1, 1]"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '[1, null, "c", "x", 1, 1]', "[true, null, null, 1, 1, 1]", "[1, null, null, 1, 1]"]
+)
 def test_a_ledger_that_cannot_be_read_is_named_and_nothing_is_committed(lake: Lake, text: str) -> None:
     lake.append(0, rows(0))
     IcebergEngine(lake).damage_ledger(text)

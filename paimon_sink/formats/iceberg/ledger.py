@@ -44,8 +44,10 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     line = list(ancestors(metadata, head))
     found = next((entry for snapshot in line if (entry := _written_by(snapshot, commit_user, own))), None)
     if found is None and own is not None and metadata.snapshot_by_id(own.snapshot_id) is None:
-        # Expired, not rolled back: only the property still knows.
-        found = own
+        number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
+        if not line or number < (line[-1].sequence_number or 0):
+            # Expired from below the line, not rolled back: only the property still knows.
+            found = own
     if found is not None:
         return Ledger({**entries, commit_user: found}, stored.complete)
     # Rolled back to before the user's batches, or only other branches know the user. Nothing is lost if the line goes
@@ -64,10 +66,12 @@ def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> 
     return Ledger(entries, _DROPPED + _quoted(branch) not in properties)
 
 
-def ledger_changes(before: Ledger, after: Ledger, *, branch: str) -> tuple[dict[str, str], list[str]]:
+def ledger_changes(
+    before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata
+) -> tuple[dict[str, str], list[str]]:
     """Properties to set and to remove for ``after`` to stand where ``before`` stood."""
     to_set = {
-        ledger_key(branch, user): _encoded(entry)
+        ledger_key(branch, user): _encoded(entry, metadata)
         for user, entry in after.entries.items()
         if before.entries.get(user) != entry
     }
@@ -121,18 +125,26 @@ def _quoted(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E")
 
 
-def _encoded(entry: LedgerEntry) -> str:
-    fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms]
+def _encoded(entry: LedgerEntry, metadata: TableMetadata) -> str:
+    """With the sequence number of its snapshot, which says where it stood once it has expired."""
+    snapshot = metadata.snapshot_by_id(entry.snapshot_id)
+    # One that is not there is the next.
+    number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
+    fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms, number]
     return json.dumps(fields, separators=(",", ":"))
+
+
+def _sequence_number(text: str) -> int:
+    return int(read_json(text)[5])
 
 
 def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
     """Read an entry, or refuse it: guessing here would double or lose a batch."""
     try:
         fields: Any = read_json(text)
-        batch_id, query_id, commit_id, snapshot_id, at_ms = fields
+        batch_id, query_id, commit_id, snapshot_id, at_ms, number = fields
         texts = (said is None or is_text(said) for said in (query_id, commit_id))
-        if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms))):
+        if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms, number))):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
     except (ValueError, TypeError) as error:
         raise CorruptTableError(
