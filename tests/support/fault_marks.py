@@ -30,6 +30,7 @@ COVERING: dict[str, tuple[int, ...]] = {
     "tests/formats/test_iceberg_commit.py::test_a_message_that_cannot_be_read_is_refused": (39,),
     "tests/formats/test_iceberg_commit.py::test_a_message_whose_words_and_entry_disagree_is_found": (39,),
     "tests/formats/test_iceberg_commit.py::test_manifests_of_a_request_that_may_be_under_way_are_kept": (22,),
+    "tests/formats/test_iceberg_ledger.py::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in": (11, 33),
     "tests/formats/test_iceberg_ledger.py::test_a_replay_is_known_after_every_snapshot_of_its_user_expired": (11,),
     "tests/formats/test_iceberg_ledger.py::test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_"
     "back": (11,),
