@@ -21,7 +21,9 @@ export PIP_NO_INPUT := 1
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
 
-PARALLEL := -n 2 --dist loadgroup
+# Many of them wait for a server, so there is one more than cores.
+PARALLEL := -n 3 --dist loadgroup
+PARALLEL_SPARK := -n 2 --dist loadgroup
 
 .PHONY: help
 help: ## Show this list
@@ -63,10 +65,10 @@ demo: java $(READY) ## Stream into a local table, kill the driver midway, restar
 
 .PHONY: test
 test: java lint types ## Everything: lint, types, all tests, S3 and Spark included (PYTEST_ARGS=…)
-	@echo "Tests without Spark, S3 included, two at a time …"
+	@echo "Tests without Spark, S3 included, three at a time …"
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
-	@echo "Tests with Spark, one after the other …"
-	@$(VENV)/bin/pytest -m spark $(PYTEST_ARGS)
+	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
+	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m spark $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need neither Spark nor S3

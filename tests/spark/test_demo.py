@@ -39,6 +39,7 @@ def processes_that_name(directory: Path) -> list[str]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.xdist_group("processes")
 @pytest.mark.parametrize("table_format", AVAILABLE_FORMATS)
 def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path, table_format: str) -> None:
     ended = run_demo(tmp_path / "demo", "--format", table_format, "--rows", "2400", "--batches", "6", "--json")

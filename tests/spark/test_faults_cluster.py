@@ -15,7 +15,7 @@ from tests.spark.processes import ClusterDaemons, Driver, Job, is_alive, parent_
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options, named_files
 from tests.support.lake import Lake
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("processes")]
 
 TASKS = 4
 EXECUTORS = {

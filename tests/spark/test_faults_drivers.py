@@ -16,7 +16,7 @@ from tests.spark.processes import Driver, Job, until
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options
 from tests.support.lake import Lake
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("processes")]
 
 PUBLISHED = {Step.AFTER_PUT, Step.COMMITTED}
 

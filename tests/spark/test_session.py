@@ -30,6 +30,7 @@ print("rows:", spark.read.format("pwc").load(sys.argv[1]).count())
 """
 
 
+@pytest.mark.xdist_group("processes")
 def test_without_pyspark_python_a_local_session_runs_its_own_python(tmp_path: Path) -> None:
     # The first python3 on PATH is one that knows none of our packages, as on a machine with a venv.
     stranger = tmp_path / "bin" / "python3"

@@ -36,6 +36,7 @@ def processes_that_name(directory: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.s3
 @pytest.mark.timeout(1200)
+@pytest.mark.xdist_group("processes")
 def test_a_cluster_whose_processes_are_killed_at_random_writes_every_row_once(s3: S3Server, tmp_path: Path) -> None:
     # Given a cluster with two streams and a batch writer on one table
     here = {
