@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -12,6 +13,8 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 
 __all__ = ["open_table", "open_to_write"]
+
+_LONGEST_SHOWN = 100
 
 _FORMATS = {
     "paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat"),
@@ -70,8 +73,8 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
     missing = [name for name, column in zip(options.partition_by, columns, strict=True) if column is None]
     if missing:
         raise SchemaMismatchError(
-            f"Cannot create {options.label}: partitionBy names {', '.join(missing)}, the rows have "
-            f"{', '.join(schema.names)}."
+            f"Cannot create {options.label}: partitionBy names {_listed(missing)}, the rows have "
+            f"{_listed(schema.names)}."
         )
     return [column for column in columns if column is not None]
 
@@ -79,9 +82,9 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
 def _check_partitioning(options: SinkOptions, table: Table) -> None:
     wanted = [_spelt(name) for name in options.partition_by]
     if wanted and wanted != [_spelt(name) for name in table.partitioned_by]:
-        has = ", ".join(table.partitioned_by) or "nothing"
+        has = _listed(table.partitioned_by) or "nothing"
         raise OptionError(
-            f"Cannot write to {options.label}: partitionBy says {', '.join(options.partition_by)}, the table is "
+            f"Cannot write to {options.label}: partitionBy says {_listed(options.partition_by)}, the table is "
             f"partitioned by {has}. Drop partitionBy: it only matters when the table is created."
         )
 
@@ -92,3 +95,8 @@ def _spelt(element: str) -> str:
     text = text.removeprefix("identity(").removesuffix(")") if text.startswith("identity(") else text
     name, bracket, rest = text.partition("(")
     return f"{name.removesuffix('s')}{bracket}{rest}" if bracket else text
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names in a sentence. One that nobody would give a column is not repeated whole."""
+    return ", ".join(name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…" for name in names)

@@ -154,6 +154,7 @@ writing = st.one_of(
 @example(options={"table.manifest.compression": "nonsense"})
 @example(options={"table.bucket": "nonsense"})
 @example(options={"table.bucket": "9" * 5000})
+@example(options={"partitionBy": "9" * 5000})
 @example(options={"snapshotProperty.x": "\ud800"})
 @example(options={"table.x": "\ud800"})
 @example(options={"partitionBy": "day", "table.partition.default-name": "../../../x"})
