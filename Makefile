@@ -8,6 +8,7 @@ PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
 DEMO_ARGS ?=
+FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
 PYTEST_ARGS ?=
 
@@ -57,8 +58,8 @@ java:
 # ---------------------------------------------------------------- see it work
 
 .PHONY: demo
-demo: java $(READY) ## Stream into a local table, kill the driver midway, restart, count the rows (DEMO_ARGS=…)
-	@$(VENV)/bin/pwc demo $(DEMO_ARGS)
+demo: java $(READY) ## Stream into a local table, kill the driver midway, restart, count the rows (FORMAT=iceberg, DEMO_ARGS=…)
+	@$(VENV)/bin/pwc demo --format $(FORMAT) $(DEMO_ARGS)
 
 # ---------------------------------------------------------------- tests
 

@@ -82,18 +82,25 @@ SECTIONS: dict[str, dict[int, str]] = {
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"
 _SPARK = "Spark runs the same writer whatever the place; it is run where a run is quickest"
-_ONE_DISK = "the writer knows stores, not catalogs; a REST table's files lie on one of those tested"
+_IN_THE_CATALOG = "the catalog knows the newest snapshot; nothing is listed and no hint is read"
+_NO_SECRET = "a local disk needs no secret"
 
 REASONS: dict[tuple[int, str], str] = {
-    (25, "paimon-rest"): "the catalog knows the newest snapshot; nothing is listed and no hint is read",
+    (25, "paimon-rest"): _IN_THE_CATALOG,
+    (25, "iceberg-sqlite"): _IN_THE_CATALOG,
+    (25, "iceberg-postgres"): _IN_THE_CATALOG,
+    (25, "iceberg-rest"): _IN_THE_CATALOG,
     (28, "paimon-local"): "an executor needs a real cluster",
     (28, "paimon-s3"): _SPARK,
     (28, "paimon-rest"): _SPARK,
+    (28, "iceberg-sqlite"): _SPARK,
+    (28, "iceberg-postgres"): _SPARK,
+    (28, "iceberg-rest"): _SPARK,
     (35, "*"): _NO_TABLE,
     (36, "*"): "columns are compared with those of the open table by the same code in every place",
-    (37, "paimon-rest"): _ONE_DISK,
     (39, "*"): "messages are read, and compared with what they describe, by the same code in every place",
-    (40, "paimon-local"): "a local disk needs no secret",
+    (40, "paimon-local"): _NO_SECRET,
+    (40, "iceberg-sqlite"): _NO_SECRET,
 }
 """Why a fault has no test in a place, beside what tests themselves say that they need. ``*``: in any."""
 
@@ -105,7 +112,7 @@ REMARKS: dict[int, str] = {
 }
 """What is left out, and what will join."""
 
-STORES = {"local": "local disk", "s3": "S3", "rest": "REST"}
+STORES = {"local": "local disk", "s3": "S3", "rest": "REST", "sqlite": "SQLite", "postgres": "PostgreSQL"}
 _WHOLE_MODULE_FROM = 6
 
 # ---------------------------------------------------------------- what was collected
@@ -211,13 +218,17 @@ def gaps(found: Collected, faults: Iterable[int]) -> list[str]:
         for place in PLACES:
             if not found.in_place(fault, place):
                 reason = "; ".join(found.why_not(fault, place))
-                by_reason[reason][fault].append(STORES[place.store])
+                by_reason[reason][fault].append(place.id)
     said = [f"- {_where(where)}: {reason}." for reason, where in by_reason.items()]
     return ["\n".join(said)] if said else []
 
 
 def _where(where: dict[int, list[str]]) -> str:
-    return ", ".join(f"{fault} on {' and '.join(stores)}" for fault, stores in where.items())
+    """Faults of the same places are named together."""
+    together: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for fault, ids in where.items():
+        together[tuple(ids)].append(fault)
+    return "; ".join(f"{', '.join(map(str, faults))} ({_named(set(ids))})" for ids, faults in together.items())
 
 
 def lines(found: Collected, fault: int) -> Iterator[str]:
@@ -236,8 +247,17 @@ def lines(found: Collected, fault: int) -> Iterator[str]:
 
 
 def _places(ids: set[str]) -> str:
-    named = [STORES[place.store] for place in PLACES if place.id in ids]
-    return f" ({', '.join(named)})" if named else ""
+    return f" ({_named(ids)})" if ids else ""
+
+
+def _named(ids: set[str]) -> str:
+    if ids == {place.id for place in PLACES}:
+        return "everywhere"
+    by_format: dict[str, list[str]] = defaultdict(list)
+    for place in PLACES:
+        if place.id in ids:
+            by_format[place.format.capitalize()].append(STORES[place.store])
+    return "; ".join(f"{format} on {', '.join(stores)}" for format, stores in by_format.items())
 
 
 def row(cells: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from tests.rest_server import RestCatalogServer
 from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
 from tests.support.places import Place, places, unmet_need
-from tests.support.s3 import S3Server, export, s3_server
+from tests.support.postgres import postgres_server
+from tests.support.s3 import TABLE_BUCKET, S3Server, export, s3_server, seaweedfs
 
 # The same examples in every run: what a change is judged by must not depend on luck. Long runs look for new ones.
 settings.register_profile("same every time", derandomize=True)
@@ -92,6 +93,55 @@ def rest_lake(rest_server: RestCatalogServer) -> Lake:
             "catalog.uri": rest_server.uri,
             "catalog.token.provider": "bear",
             "catalog.token": rest_server.token,
+        }
+    )
+
+
+@pytest.fixture
+def iceberg_sqlite_lake(tmp_path: Path) -> Lake:
+    return Lake({"warehouse": str(tmp_path / "iceberg"), "tableFormat": "iceberg"})
+
+
+@pytest.fixture(scope="session")
+def iceberg_server(s3: S3Server) -> Iterator[S3Server]:
+    """An S3 server with an Iceberg REST catalog on it."""
+    with ExitStack() as stack:
+        yield s3 if s3.iceberg_uri is not None else seaweedfs(stack)
+
+
+@pytest.fixture
+def iceberg_rest_lake(iceberg_server: S3Server) -> Lake:
+    """A database of its own for each test: the catalog is shared."""
+    return Lake(
+        {
+            "warehouse": TABLE_BUCKET,
+            "tableFormat": "iceberg",
+            "catalog.type": "rest",
+            "catalog.uri": str(iceberg_server.iceberg_uri),
+            "catalog.oauth2-server-uri": f"{iceberg_server.iceberg_uri}/v1/oauth/tokens",
+            "catalog.credential": f"{iceberg_server.access_key}:{iceberg_server.secret_key}",
+            **iceberg_server.options(),
+        },
+        table=f"sales_{uuid.uuid4().hex}.orders",
+    )
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    with postgres_server() as uri:
+        yield uri
+
+
+@pytest.fixture
+def iceberg_postgres_lake(postgres: str, tmp_path: Path) -> Lake:
+    """A catalog of its own for each test, in one database."""
+    return Lake(
+        {
+            "warehouse": str(tmp_path / "iceberg"),
+            "tableFormat": "iceberg",
+            "catalog.type": "sql",
+            "catalog.uri": postgres,
+            "catalog.name": uuid.uuid4().hex,
         }
     )
 

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from paimon_sink import PwcDataSource, register
-from paimon_sink.cli.demo_place import FILES_A_BATCH, TABLE, Place
+from paimon_sink.cli.demo_place import FILES_A_BATCH, Place
 from paimon_sink.core.steps import Step, listening
 
 __all__ = ["WatchedDataSource", "drive"]
@@ -28,7 +28,7 @@ class WatchedDataSource(PwcDataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         ours = {key.lower(): value for key, value in options.items()}
-        self._place = Place(Path(ours.pop(_DIRECTORY)))
+        self._place = Place(Path(ours.pop(_DIRECTORY)), ours["tableformat"])
         super().__init__(ours)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # type: ignore[override]  # noqa: N802
@@ -82,8 +82,7 @@ def drive(place: Place) -> None:
     orders = spark.readStream.schema(_COLUMNS).option("maxFilesPerTrigger", FILES_A_BATCH).parquet(str(place.source))
     query = (
         orders.writeStream.format("pwc")
-        .option("warehouse", str(place.warehouse))
-        .option("table", TABLE)
+        .options(**place.options())
         .option("checkpointLocation", str(place.checkpoint))
         .option(_DIRECTORY, str(place.root))
         .trigger(availableNow=True)

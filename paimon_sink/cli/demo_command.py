@@ -25,6 +25,7 @@ from paimon_sink.cli.demo_show import (
     show_summary,
 )
 from paimon_sink.core.errors import OptionError
+from paimon_sink.core.options import AVAILABLE_FORMATS
 
 __all__ = ["demo_command"]
 
@@ -32,6 +33,8 @@ __all__ = ["demo_command"]
 @click.command("demo")
 @click.option("--directory", type=click.Path(file_okay=False, path_type=Path), default="demo", show_default=True,
               help="Where to do it. Emptied first, unless something else is there.")  # fmt: skip
+@click.option("--format", "table_format", type=click.Choice(AVAILABLE_FORMATS), default=AVAILABLE_FORMATS[0],
+              show_default=True, help="The format of the table.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(min=1), default=600_000, show_default=True, help="How many rows to send.")
 @click.option("--batches", type=click.IntRange(min=6), default=12, show_default=True, help="In how many batches.")
 @click.option("--random-kills", "kill_count", type=click.IntRange(min=0), metavar="N",
@@ -40,7 +43,15 @@ __all__ = ["demo_command"]
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Do it all so many times.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
 def demo_command(
-    *, directory: Path, rows: int, batches: int, kill_count: int | None, seed: int | None, runs: int, as_json: bool
+    *,
+    directory: Path,
+    table_format: str,
+    rows: int,
+    batches: int,
+    kill_count: int | None,
+    seed: int | None,
+    runs: int,
+    as_json: bool,
 ) -> None:
     """Stream into a local table, kill the driver in the middle, restart it, and count the rows.
 
@@ -56,9 +67,11 @@ def demo_command(
     if kill_count is not None and seed is None:
         seed = random.randrange(10_000)
     console = Console(highlight=False, quiet=as_json)
-    place = Place(Path(os.path.abspath(directory)))
+    place = Place(Path(os.path.abspath(directory)), table_format)
     try:
         place.empty()
+        # There is no table yet. What it takes to look for one may be missing, and is said by name.
+        place.published()
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     story = _kills_in_words(kill_count, seed) + (f", and all of it {runs} times" if runs > 1 else "")

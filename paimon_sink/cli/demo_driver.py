@@ -1,4 +1,4 @@
-"""The demo's driver process: ``python -m paimon_sink.cli.demo_driver DIRECTORY``, started by ``pwc demo``.
+"""The demo's driver process: ``python -m paimon_sink.cli.demo_driver DIRECTORY FORMAT``, started by ``pwc demo``.
 
 It leads a session of its own. Its JVM and its Python workers are in that session, so that the kills hit them and nobody
 else, and so that afterwards one can see that nothing is left.
@@ -22,7 +22,7 @@ def main() -> None:
     if os.getsid(0) != os.getpid():
         sys.exit("This is the driver process of `pwc demo`, which starts it in a session of its own. Run that instead.")
     threading.Thread(target=_die_with_the_parent, daemon=True).start()
-    drive(Place(Path(sys.argv[1])))
+    drive(Place(Path(sys.argv[1]), sys.argv[2]))
 
 
 def _die_with_the_parent() -> None:

@@ -1,4 +1,4 @@
-"""The demo's directory: what is where, and what its files say. Plain files, so that anybody can check them."""
+"""The demo's directory: what is where, and what the table and Spark's checkpoint in it say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_sink.core.errors import OptionError
+from paimon_sink.core.errors import OptionError, TableNotFoundError
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.base import Table
+from paimon_sink.formats.registry import open_table
 
 __all__ = ["FILES_A_BATCH", "TABLE", "KillOrder", "Place", "Published"]
 
@@ -30,7 +33,7 @@ class KillOrder:
 
 @dataclass(frozen=True)
 class Published:
-    """A snapshot of the table, as its file says."""
+    """A batch in the table, as its snapshot says."""
 
     snapshot_id: int
     batch_id: int
@@ -39,9 +42,10 @@ class Published:
 
 @dataclass(frozen=True)
 class Place:
-    """One directory for all that the demo writes."""
+    """One directory for all that the demo writes, and the format of the table in it."""
 
     root: Path
+    table_format: str
 
     @property
     def source(self) -> Path:
@@ -51,10 +55,12 @@ class Place:
     def warehouse(self) -> Path:
         return self.root / "warehouse"
 
-    @property
-    def table(self) -> Path:
-        database, name = TABLE.split(".")
-        return self.warehouse / f"{database}.db" / name
+    def options(self) -> dict[str, str]:
+        """What names the table."""
+        return {"warehouse": str(self.warehouse), "table": TABLE, "tableFormat": self.table_format}
+
+    def open(self) -> Table:
+        return open_table(SinkOptions.parse(self.options(), purpose=Purpose.READ))
 
     @property
     def checkpoint(self) -> Path:
@@ -125,11 +131,15 @@ class Place:
 
     def published(self) -> list[Published]:
         """The snapshots there are, oldest first."""
-        snapshots = [json.loads(path.read_bytes()) for path in self.table.glob("snapshot/snapshot-*[0-9]")]
-        found = [
-            Published(one["id"], one["commitIdentifier"], int(one["properties"]["pwc.files"])) for one in snapshots
+        try:
+            history = self.open().history()
+        except TableNotFoundError:
+            return []
+        return [
+            Published(found.snapshot_id, found.batch_id, int(found.properties["pwc.files"]))
+            for found in history
+            if found.batch_id is not None
         ]
-        return sorted(found, key=lambda one: one.snapshot_id)
 
     def last_logged_batch(self) -> int | None:
         """Where the commit log in Spark's checkpoint ends."""
@@ -143,7 +153,7 @@ class Place:
 
     def files_left_behind(self) -> int:
         """Data files that no snapshot names. The table is only appended to, so what snapshots added is live."""
-        return len(list(self.table.rglob("*.parquet"))) - sum(one.files for one in self.published())
+        return len(list(self.warehouse.rglob("*.parquet"))) - sum(one.files for one in self.published())
 
     # ---------------------------------------------------------------- between the processes
 

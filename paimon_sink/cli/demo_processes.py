@@ -34,7 +34,7 @@ class Driver:
         }
         with place.driver_log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "paimon_sink.cli.demo_driver", str(place.root)],
+                [sys.executable, "-m", "paimon_sink.cli.demo_driver", str(place.root), place.table_format],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -12,12 +12,10 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_sink.cli.demo_place import TABLE, KillOrder, Place
+from paimon_sink.cli.demo_place import KillOrder, Place
 from paimon_sink.cli.demo_processes import Driver
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.core.steps import Step
-from paimon_sink.formats.registry import open_table
 
 __all__ = ["Audience", "DemoError", "Figures", "Kill", "PlannedKill", "random_kills", "run_demo", "scripted_kills"]
 
@@ -264,8 +262,7 @@ def _count(place: Place, *, rows: int, kills: int, seconds: float) -> Figures:
 
 
 def _ids_in_table(place: Place) -> pa.ChunkedArray:
-    options = SinkOptions.parse({"warehouse": str(place.warehouse), "table": TABLE}, purpose=Purpose.READ)
-    table = open_table(options)
+    table = place.open()
     columns = [batch.column("id") for split in table.plan_splits([]) for batch in table.read_split(split, ["id"])]
     return pa.chunked_array(columns, pa.int64())
 

@@ -104,9 +104,10 @@ def _consequence(kill: Kill) -> list[str]:
 
 
 def show_opening(console: Console, place: Place, *, rows: int, batches: int, kills: str) -> None:
-    console.print(Text("A Spark stream into a Paimon table, and a driver that gets killed", style="bold"))
+    console.print(Text("A Spark stream into a local table, and a driver that gets killed", style="bold"))
     console.print(f"{rows:,} orders, each with an id of its own, go into {TABLE} in {batches} batches,")
-    console.print('by format("pwc") with its default settings. At the end every id is counted.')
+    console.print('by format("pwc"). At the end every id is counted.')
+    console.print(f"format     {place.table_format}")
     console.print(f"kills      {kills}", soft_wrap=True)
     console.print(f"directory  {place.root}", soft_wrap=True, markup=False)
     console.print()

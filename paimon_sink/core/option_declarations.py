@@ -12,9 +12,11 @@ from paimon_sink.core.names import parse_table_name
 
 __all__ = [
     "AVAILABLE_FORMATS",
+    "FORMATS_WITH_BRANCHES",
     "FORMATS_WITH_TRANSFORMS",
     "GROUPS",
     "KNOWN_FORMATS",
+    "MAIN_BRANCH",
     "OPTIONS",
     "SPARK_KEYS",
     "SPARK_PREFIXES",
@@ -30,8 +32,10 @@ OnLedgerLost = Literal["fail", "commit", "skip"]
 OverwriteMode = Literal["static", "dynamic"]
 
 KNOWN_FORMATS = ("paimon", "iceberg")
-AVAILABLE_FORMATS = ("paimon",)
+AVAILABLE_FORMATS = ("paimon", "iceberg")
 FORMATS_WITH_TRANSFORMS = ("iceberg",)
+FORMATS_WITH_BRANCHES = ("iceberg",)
+MAIN_BRANCH = "main"
 
 SPARK_KEYS = ("checkpointLocation", "queryName", "outputMode")
 """Spark's own options. They reach us together with ours and are none of our business."""
@@ -113,16 +117,25 @@ PATH = Option(
 TABLE_FORMAT = Option(
     "tableFormat",
     values.table_format(known=KNOWN_FORMATS, available=AVAILABLE_FORMATS),
-    "The table format. `iceberg` is not available yet.",
+    "The table format: `paimon`, or `iceberg` with `pip install 'paimon-sink[iceberg]'`.",
     "paimon",
     _EVERYWHERE,
     default="paimon",
 )
 CATALOG = Group(
     "catalog.",
-    "Handed to the format's own catalog. None: a filesystem catalog for Paimon.",
-    "catalog.type=filesystem",
+    "Handed to the format's own catalog. None: a filesystem catalog for Paimon, a SQLite file in a local warehouse "
+    "for Iceberg.",
+    "catalog.type=rest",
     _EVERYWHERE,
+)
+BRANCH = Option(
+    "branch",
+    values.branch,
+    "The branch to write to or read from. Only for Iceberg; a branch that is missing grows out of `main`.",
+    "audit",
+    _EVERYWHERE,
+    default=MAIN_BRANCH,
 )
 
 # ---------------------------------------------------------------- storage access
@@ -186,7 +199,9 @@ CREATE_TABLE = Option(
 PARTITION_BY = Option(
     "partitionBy",
     values.columns,
-    "Columns to partition a new table by, separated by commas. Back-quote a name that contains a comma or parentheses.",
+    "Columns to partition a new table by, separated by commas, or for Iceberg transforms of them: `years(c)`, "
+    "`months(c)`, `days(c)`, `hours(c)`, `bucket(16, c)`, `truncate(4, c)`. Back-quote a name that contains a comma or "
+    "parentheses.",
     "dt, region",
     _WRITES,
 )
@@ -323,6 +338,7 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     PATH,
     TABLE_FORMAT,
     CATALOG,
+    BRANCH,
     *STORAGE,
     CREATE_TABLE,
     PARTITION_BY,

@@ -12,8 +12,10 @@ from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 
 __all__ = [
     "BadValueError",
+    "TransformText",
     "batch_identifier",
     "boolean",
+    "branch",
     "choice",
     "codec",
     "columns",
@@ -34,11 +36,18 @@ BATCH_COMMIT_MARK = 2**63 - 1
 """The identifier Paimon itself gives to batch commits."""
 
 LONGEST_COMMIT_USER = 200
+LONGEST_BRANCH = 200
 CODECS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 
 
 class BadValueError(ValueError):
     """Holds the rest of a sentence that begins with the option's key. It never repeats a secret."""
+
+
+class TransformText(str):
+    """An element of partitionBy that is a transform, as it was written: a column may be named ``days(ts)`` too."""
+
+    __slots__ = ()
 
 
 def boolean(text: str) -> bool:
@@ -153,7 +162,7 @@ def columns(text: str) -> tuple[str, ...]:
         raise BadValueError(f"has a back-quote that is not closed: {quoted(text)}.")
     names: list[str] = []
     for part in parts:
-        name = part.strip() if is_transform(part) else unquote(part.strip())
+        name = TransformText(part.strip()) if is_transform(part) else unquote(part.strip())
         if name is None:
             raise BadValueError(
                 f"has back-quotes inside a name: {quoted(part.strip())}. Put them around the whole name."
@@ -177,6 +186,13 @@ def transforms_in(text: str) -> list[str]:
     """Those elements of a partitionBy value that are transforms, such as ``days(ts)``."""
     parts = split_outside_quotes(text, ",", parentheses=True) or []
     return [part.strip() for part in parts if is_transform(part)]
+
+
+def branch(text: str) -> str:
+    name = plain_text(text)
+    if len(name) > LONGEST_BRANCH:
+        raise BadValueError(f"has {len(name)} characters; at most {LONGEST_BRANCH} are allowed.")
+    return name
 
 
 def never_true_yet(cure: str) -> Callable[[str], bool]:

@@ -16,6 +16,7 @@ from paimon_sink.core.errors import OptionError
 from paimon_sink.core.option_declarations import (
     AVAILABLE_FORMATS,
     DECLARED,
+    FORMATS_WITH_BRANCHES,
     FORMATS_WITH_TRANSFORMS,
     GROUPS,
     OPTIONS,
@@ -56,6 +57,7 @@ class SinkOptions:
     table_format: str = declared.TABLE_FORMAT.default_value
     catalog: Mapping[str, str] = field(default_factory=Masked)
     """``catalog.*`` without the prefix."""
+    branch: str = declared.BRANCH.default_value
     storage: Mapping[str, str] = field(default_factory=Masked)
     """``s3.*`` under their full names."""
     create_table: bool = declared.CREATE_TABLE.default_value
@@ -98,6 +100,7 @@ class SinkOptions:
             path=given.take(declared.PATH),
             table_format=given.take_or_default(declared.TABLE_FORMAT),
             catalog=given.groups[declared.CATALOG.prefix],
+            branch=given.take_or_default(declared.BRANCH),
             storage={option.key: value for option in declared.STORAGE if (value := given.take(option)) is not None},
             create_table=given.take_or_default(declared.CREATE_TABLE),
             partition_by=given.take(declared.PARTITION_BY) or (),
@@ -227,13 +230,20 @@ def _location_problems(given: _Given) -> list[str]:
 def _format_problems(given: _Given) -> list[str]:
     name = given.texts.get(declared.TABLE_FORMAT.key, "").strip().lower() or declared.TABLE_FORMAT.default_value
     transforms = transforms_in(given.texts.get(declared.PARTITION_BY.key, ""))
+    problems = []
     if transforms and name not in FORMATS_WITH_TRANSFORMS:
-        return [
+        problems.append(
             f"partitionBy asks for {', '.join(transforms)[:80]!r}. {name.capitalize()} partitions by column values; "
             "add a column that holds the value and name that one; transforms are for tableFormat=iceberg. If this is a "
             "column's name, back-quote it."
-        ]
-    return []
+        )
+    branch = given.texts.get(declared.BRANCH.key, declared.MAIN_BRANCH)
+    if branch.strip() not in ("", declared.MAIN_BRANCH) and name not in FORMATS_WITH_BRANCHES:
+        problems.append(
+            f"branch is not available for {name.capitalize()}; leave it out, or use "
+            f"tableFormat={FORMATS_WITH_BRANCHES[0]}."
+        )
+    return problems
 
 
 def _commit_problems(given: _Given, purpose: Purpose) -> list[str]:

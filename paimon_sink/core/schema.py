@@ -15,10 +15,13 @@ import pyarrow.compute as pc
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.nested import is_list, nested_nulls, promise
 
-__all__ = ["SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
+__all__ = ["FIELD_ID", "SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
 
 SQL_TYPE = b"sql_type"
 """Arrow field metadata for what Arrow cannot say: CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)."""
+
+FIELD_ID = b"PARQUET:field_id"
+"""Arrow field metadata that becomes the id of a Parquet column, for formats that find columns by it."""
 
 _INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 _INTEGERS = list(_INTEGER_DIGITS)
@@ -38,7 +41,7 @@ def length_limit(field: pa.Field) -> tuple[str, int] | None:
 
 def file_schema(schema: pa.Schema) -> pa.Schema:
     """The schema data files have: the table's, with list elements named as the Parquet standard says."""
-    return pa.schema([pa.field(field.name, _standard(field.type), field.nullable) for field in schema])
+    return pa.schema([pa.field(field.name, _standard(field.type), field.nullable, _id_of(field)) for field in schema])
 
 
 @dataclass(frozen=True)
@@ -198,16 +201,22 @@ def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:
     """The type with standard child names and, if asked, every nested field nullable."""
 
     def child(field: pa.Field, name: str) -> pa.Field:
-        return pa.field(name, _standard(field.type, optional=optional), optional or field.nullable)
+        return pa.field(name, _standard(field.type, optional=optional), optional or field.nullable, _id_of(field))
 
     if pa.types.is_struct(data_type):
         return pa.struct([child(field, field.name) for field in data_type])
     if is_list(data_type):
         return pa.list_(child(data_type.value_field, "element"))
     if pa.types.is_map(data_type):
-        key = pa.field("key", _standard(data_type.key_type, optional=optional), nullable=False)
+        inner = _standard(data_type.key_type, optional=optional)
+        key = pa.field("key", inner, nullable=False, metadata=_id_of(data_type.key_field))
         return pa.map_(key, child(data_type.item_field, "value"))
     return data_type
+
+
+def _id_of(field: pa.Field) -> dict[bytes, bytes] | None:
+    found = (field.metadata or {}).get(FIELD_ID)
+    return None if found is None else {FIELD_ID: found}
 
 
 def _is_text(data_type: pa.DataType) -> bool:

@@ -180,7 +180,12 @@ class ClosedFile:
     size_bytes: int
     footer: pq.FileMetaData
     null_counts: Mapping[str, int]
-    nan_columns: frozenset[str]
+    nan_counts: Mapping[str, int]
+    """Of every floating column."""
+
+    @property
+    def nan_columns(self) -> frozenset[str]:
+        return frozenset(name for name, count in self.nan_counts.items() if count)
 
 
 class Comparison(Enum):
@@ -226,10 +231,17 @@ class Table(ABC):
     schema_id: int
     schema: pa.Schema
     partition_keys: tuple[str, ...]
+    """The columns that partition values are made of."""
+    partitioned_by: tuple[str, ...]
+    """The same as ``partitionBy`` says it: with transforms, where the format has them."""
     compression: str
     compression_level: int | None
 
     # tasks
+
+    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The partition values of every row, an array a partition key. By default the keys' own values."""
+        return [batch.column(key) for key in self.partition_keys]
 
     @abstractmethod
     def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
@@ -241,11 +253,9 @@ class Table(ABC):
 
     # coordinator
 
-    def check_files(self, files: Sequence[DataFile]) -> None:  # noqa: B027 - optional
-        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it.
-
-        A format whose entries name no file of their own needs no check.
-        """
+    @abstractmethod
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it."""
 
     @abstractmethod
     def look(self, *, commit_user: str) -> Head:

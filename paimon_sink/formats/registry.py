@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, TableNotFoundError
+from paimon_sink.core.option_values import TransformText
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 
@@ -15,7 +16,10 @@ __all__ = ["open_table", "open_to_write"]
 
 _LONGEST_SHOWN = 100
 
-_FORMATS = {"paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat")}
+_FORMATS = {
+    "paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat"),
+    "iceberg": ("paimon_sink.formats.iceberg.format", "IcebergFormat"),
+}
 
 
 def open_table(options: SinkOptions) -> Table:
@@ -47,13 +51,25 @@ def open_to_write(options: SinkOptions, schema: pa.Schema) -> Table:
 
 def _format(options: SinkOptions) -> Format:
     module, name = _FORMATS[options.table_format]
-    found: Format = getattr(importlib.import_module(module), name)()
+    try:
+        found: Format = getattr(importlib.import_module(module), name)()
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("paimon_sink"):
+            raise
+        raise OptionError(
+            f"tableFormat={options.table_format} needs packages that are not installed ({error.name}). Run "
+            f"pip install 'paimon-sink[{options.table_format}]' on the driver and on every executor."
+        ) from error
     return found
 
 
 def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
+    """The columns as the rows spell them. Transforms are for the format to read."""
     by_case = {name.lower(): name for name in schema.names}
-    columns = [name if name in schema.names else by_case.get(name.lower()) for name in options.partition_by]
+    columns = [
+        name if isinstance(name, TransformText) or name in schema.names else by_case.get(name.lower())
+        for name in options.partition_by
+    ]
     missing = [name for name, column in zip(options.partition_by, columns, strict=True) if column is None]
     if missing:
         raise SchemaMismatchError(
@@ -64,13 +80,21 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
 
 
 def _check_partitioning(options: SinkOptions, table: Table) -> None:
-    wanted = [name.lower() for name in options.partition_by]
-    if wanted and wanted != [name.lower() for name in table.partition_keys]:
-        has = _listed(table.partition_keys) or "nothing"
+    wanted = [_spelt(name) for name in options.partition_by]
+    if wanted and wanted != [_spelt(name) for name in table.partitioned_by]:
+        has = _listed(table.partitioned_by) or "nothing"
         raise OptionError(
             f"Cannot write to {options.label}: partitionBy says {_listed(options.partition_by)}, the table is "
             f"partitioned by {has}. Drop partitionBy: it only matters when the table is created."
         )
+
+
+def _spelt(element: str) -> str:
+    """An element of partitionBy in one spelling: ``day( ts )`` and ``days(ts)`` are the same."""
+    text = "".join(element.lower().replace("`", "").split())
+    text = text.removeprefix("identity(").removesuffix(")") if text.startswith("identity(") else text
+    name, bracket, rest = text.partition("(")
+    return f"{name.removesuffix('s')}{bracket}{rest}" if bracket else text
 
 
 def _listed(names: Iterable[str]) -> str:

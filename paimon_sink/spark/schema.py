@@ -103,6 +103,8 @@ def _spark_type(data_type: pa.DataType) -> t.DataType:
         )
     if types.is_list(data_type):
         return t.ArrayType(_spark_type(data_type.value_type), data_type.value_field.nullable)
+    if types.is_fixed_size_binary(data_type):
+        return t.BinaryType()
     if types.is_struct(data_type):
         return t.StructType([t.StructField(field.name, _spark_type(field.type), field.nullable) for field in data_type])
     return next(spark_type() for spark_type, arrow_type in _ATOMIC if arrow_type == data_type)

@@ -57,14 +57,14 @@ class FanOut:
     def __init__(self, attempt: Attempt, limits: Limits) -> None:
         self._attempt = attempt
         self._limits = limits
-        self._keys = attempt.table.partition_keys
+        self._is_partitioned = bool(attempt.table.partition_keys)
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._gathered = 0
         self._unsplit: list[pa.RecordBatch] = []
         self._unsplit_rows = self._unsplit_bytes = 0
 
     def write(self, batch: pa.RecordBatch) -> Iterator[DataFile]:
-        if not self._keys:
+        if not self._is_partitioned:
             yield from self._add({(): batch}.items())
             return
         self._unsplit.append(batch)
@@ -103,8 +103,9 @@ class FanOut:
 
     def _split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
         codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
-        for key in self._keys:
-            encoded = pc.dictionary_encode(batch.column(key), null_encoding="encode")
+        columns = self._attempt.table.partition_columns(batch)
+        for column in columns:
+            encoded = pc.dictionary_encode(column, null_encoding="encode")
             pairs = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))
             # Numbered anew after each key: the plain product of many keys would overflow and mix up partitions.
             codes = pc.cast(pc.dictionary_encode(pairs).indices, pa.int64())
@@ -112,7 +113,7 @@ class FanOut:
         start = 0
         for end in pc.run_end_encode(codes.take(order), run_end_type=pa.int64()).run_ends.to_pylist():
             first = order[start].as_py()
-            values = tuple(batch.column(key)[first].as_py() for key in self._keys)
+            values = tuple(column[first].as_py() for column in columns)
             # A copy, so that a slow partition does not keep the whole batch alive.
             yield values, batch if end - start == batch.num_rows else batch.take(order[start:end])
             start = end

@@ -139,7 +139,7 @@ class _OpenFile:
             raise
         self._rows = 0
         self._nulls: Counter[str] = Counter(dict.fromkeys(attempt.schema.names, 0))
-        self._nans: set[str] = set()
+        self._nans: Counter[str] = Counter()
 
     @property
     def size_bytes(self) -> int:
@@ -151,8 +151,8 @@ class _OpenFile:
         self._attempt.bytes_a_row = self.size_bytes / self._rows
         for column_field, column in zip(rows.schema, rows.columns, strict=True):
             self._nulls[column_field.name] += column.null_count
-            if pa.types.is_floating(column_field.type) and pc.any(pc.is_nan(column)).as_py():
-                self._nans.add(column_field.name)
+            if pa.types.is_floating(column_field.type):
+                self._nans[column_field.name] += pc.sum(pc.is_nan(column)).as_py() or 0
 
     def close(self) -> DataFile:
         self._writer.close()
@@ -165,7 +165,7 @@ class _OpenFile:
                 size_bytes=size,
                 footer=self._footers[0],
                 null_counts=dict(self._nulls),
-                nan_columns=frozenset(self._nans),
+                nan_counts=dict(self._nans),
             )
         )
 

@@ -38,7 +38,7 @@ def test_a_corrupt_snapshot_is_named_and_nothing_is_committed(lake: Lake, engine
         lake.history()
 
 
-@pytest.mark.needs("a snapshot file")
+@pytest.mark.needs("a ledger to damage")
 @pytest.mark.parametrize(
     "ledger",
     forms(

@@ -79,30 +79,30 @@ def test_a_replay_with_a_message_of_an_earlier_batch_deletes_no_live_file(local_
 
 
 @pytest.mark.fault(39)
-def test_a_message_that_names_one_file_and_describes_another_is_refused(local_lake: Lake) -> None:
+def test_a_message_that_names_one_file_and_describes_another_is_refused(lake: Lake) -> None:
     """What it describes would be published, what it names would be deleted."""
-    live = opened(local_lake.append(0, rows(1)))
-    fresh = opened(local_lake.write(rows(2)))
+    live = opened(lake.append(0, rows(1)))
+    fresh = opened(lake.write(rows(2)))
     mixed = sealed(replace(fresh, files=(replace(fresh.files[0], path=live.files[0].path),)))
 
     with pytest.raises(MessageError, match="describes another one"):
-        local_lake.commit(1, mixed)
-    local_lake.stream_writer().abort([mixed, None], 1)
+        lake.commit(1, mixed)
+    lake.stream_writer().abort([mixed, None], 1)
 
-    assert local_lake.ids() == [1]
+    assert lake.ids() == [1]
 
 
 @pytest.mark.fault(37)
-@pytest.mark.parametrize("path", ["schema/schema-0", "snapshot/snapshot-1", "snapshot/LATEST"])
-def test_abort_deletes_no_file_of_the_table_s_own(local_lake: Lake, path: str) -> None:
-    local_lake.append(0, rows(1))
-    fresh = opened(local_lake.write(rows(2)))
-    mixed = sealed(replace(fresh, files=(replace(fresh.files[0], path=path),)))
-    before = local_lake.files()
+def test_abort_deletes_no_file_of_the_table_s_own(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    before = lake.files()
+    fresh = opened(lake.write(rows(2)))
 
-    local_lake.stream_writer().abort([mixed, None], 1)
+    for path in before:
+        mixed = sealed(replace(fresh, files=(replace(fresh.files[0], path=path),)))
+        lake.stream_writer().abort([mixed, None], 1)
 
-    assert local_lake.files() == before
+    assert lake.files() == sorted([*before, fresh.files[0].path])
 
 
 @pytest.mark.fault(29)

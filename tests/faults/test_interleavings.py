@@ -10,7 +10,7 @@ import pytest
 
 from paimon_sink.commit.coordinator import Outcome
 from paimon_sink.formats.base import Plan
-from tests.support.batches import coordinator, write_plan
+from tests.support.batches import coordinator, plan, write_plan
 from tests.support.engines import other_engine
 from tests.support.interleave import Run, every_order, run_in_order
 from tests.support.lake import Lake, rows
@@ -20,9 +20,9 @@ FEWEST_ORDERS = 70
 """Two commits of four steps each can be interleaved in C(8, 4) ways; lost rounds only add to that."""
 
 
-@pytest.fixture(params=places(slow_on="s3"))
+@pytest.fixture(params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest")))
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """Seventy tables are quick on a disk and take their time on S3."""
+    """Seventy tables are quick on a disk, and take their time on S3 and in a database."""
     where: Place = request.param
     return where.lake(request)
 
@@ -30,7 +30,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 @pytest.fixture
 def lakes(lake: Lake) -> Iterator[Lake]:
     """A table of its own for every order."""
-    return (Lake(lake.options, table=f"sales.orders{number}") for number in itertools.count())
+    return (Lake(lake.options, table=f"{lake.table}{number}") for number in itertools.count())
 
 
 def commit_both(lake: Lake, first: Plan, second: Plan, choices: Sequence[int]) -> Run[Outcome]:
@@ -54,7 +54,7 @@ def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lak
 
         outcomes = run.returned()
         assert sorted(outcome.already_committed for outcome in outcomes) == [False, True], run.moves
-        assert [outcome.snapshot_id for outcome in outcomes] == [1, 1], run.moves
+        assert [outcome.snapshot_id for outcome in outcomes] == lake.snapshot_ids() * 2, run.moves
         winner = first if not outcomes[0].already_committed else second
         assert lake.batch_ids() == [7], run.moves
         assert lake.ids() == [1, 2], run.moves
@@ -97,7 +97,7 @@ def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator
         run = commit_both(lake, first, second, choices)
 
         outcomes = run.returned()
-        assert sorted(outcome.snapshot_id or 0 for outcome in outcomes) == [1, 2], run.moves
+        assert {outcome.snapshot_id for outcome in outcomes} == set(lake.snapshot_ids()), run.moves
         assert not any(outcome.already_committed for outcome in outcomes), run.moves
         assert lake.batch_ids() == [7, 7], run.moves
         assert lake.ids() == [1, 2], run.moves
@@ -106,6 +106,29 @@ def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator
         return run
 
     assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
+
+
+@pytest.mark.fault(17)
+@pytest.mark.needs("quick puts")
+def test_an_overwrite_and_an_append_are_one_after_the_other_in_every_order(lakes: Iterator[Lake]) -> None:
+    ends: set[tuple[int, ...]] = set()
+
+    def play(choices: Sequence[int]) -> Run[Outcome]:
+        lake = next(lakes)
+        lake.append(0, rows(0))
+        append = replace(write_plan(lake, 1, rows(1)), commit_user="other")
+        overwrite = plan(lake, 1, lake.write(rows(2)), overwrite=True)
+
+        run = commit_both(lake, append, overwrite, choices)
+
+        run.returned()
+        last = lake.history()[-1].kind
+        assert lake.ids() == ([2] if last == "overwrite" else [1, 2]), run.moves
+        ends.add(tuple(lake.ids()))
+        return run
+
+    assert sum(1 for _ in every_order(play)) >= FEWEST_ORDERS
+    assert ends == {(2,), (1, 2)}
 
 
 @pytest.mark.fault(16)

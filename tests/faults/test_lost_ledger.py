@@ -18,6 +18,7 @@ def lose_the_ledger(lake: Lake, engine: OtherEngine) -> None:
 
 
 @pytest.mark.fault(11)
+@pytest.mark.needs("a ledger that expires")
 def test_skipping_one_batch_of_a_lost_ledger_does_not_skip_the_next_ones(lake: Lake, engine: OtherEngine) -> None:
     lake.append(0, rows(1))
     lose_the_ledger(lake, engine)
@@ -41,6 +42,7 @@ def test_an_empty_batch_does_not_take_a_name_over(lake: Lake, engine: OtherEngin
 
 
 @pytest.mark.fault(6, 11)
+@pytest.mark.needs("a ledger that expires")
 def test_an_empty_batch_does_not_vouch_for_the_next_one(lake: Lake, engine: OtherEngine) -> None:
     for batch_id in (3, 4, 5):
         lake.append(batch_id, rows(batch_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_a_put_with_a_lying_answer_is_committed_once(lake: Lake, answers: list[A
 
     outcome = lying(lake, table).commit(batch)
 
-    assert outcome.snapshot_id == 2
+    assert outcome.snapshot_id == lake.snapshot_ids()[1]
     assert not outcome.already_committed
     assert lake.batch_ids() == [6, 7]
     assert lake.ids() == [1, 2, 3]
@@ -69,7 +70,7 @@ def test_a_read_back_that_fails_once_is_tried_again(lake: Lake) -> None:
 
     outcome = lying(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.already_committed) == (1, False)
+    assert (outcome.snapshot_id, outcome.already_committed) == (lake.snapshot_ids()[0], False)
     assert lake.batch_ids() == [0]
     assert lake.ids() == [1]
     assert table.discarded == 0
@@ -91,7 +92,7 @@ def test_a_read_back_that_fails_for_good_leaves_the_outcome_unknown_and_a_replay
     message = lake.write(rows(2, 3))
     table = LyingTable(lake.open(), *answers, failing_read_backs=100)
 
-    with pytest.raises(CommitUnknownError, match=r"batch 7 on sales\.orders is not known"):
+    with pytest.raises(CommitUnknownError, match=rf"batch 7 on {lake.table} is not known"):
         lying(lake, table).commit(plan(lake, 7, message))
 
     assert table.discarded == 0
@@ -151,7 +152,7 @@ def test_a_put_that_landed_is_recognised_under_the_snapshot_of_another_writer(la
 
     outcome = lying(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.already_committed) == (2, False)
+    assert (outcome.snapshot_id, outcome.already_committed) == (lake.snapshot_ids()[1], False)
     assert lake.batch_ids() == [6, 7, 0]
     assert lake.ids() == [1, 2, 3]
     assert table.discarded == 0
@@ -176,7 +177,7 @@ def test_a_put_that_landed_is_recognised_under_what_another_engine_put_on_top(
 
     outcome = lying(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.already_committed) == (2, False)
+    assert (outcome.snapshot_id, outcome.already_committed) == (lake.snapshot_ids()[1], False)
     assert lake.batch_ids() == [6, 7]
     assert lake.ids() == engine.read_ids() == ids
     assert table.discarded == 0
@@ -192,7 +193,7 @@ def test_a_put_that_did_not_land_and_whose_place_was_taken_goes_on_top(lake: Lak
     with listening(once_at(Step.BEFORE_PUT, lambda: other.append(0, rows(3)))):
         outcome = lying(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.rounds) == (3, 2)
+    assert (outcome.snapshot_id, outcome.rounds) == (lake.snapshot_ids()[2], 2)
     assert lake.batch_ids() == [6, 0, 7]
     assert lake.ids() == [1, 2, 3]
 
@@ -288,6 +289,28 @@ def test_a_put_without_an_answer_whose_place_has_expired_since_is_settled_by_the
     assert not outcome.already_committed
     assert lake.ids() == [0, 1, 10, 11, 12]
     assert {file.path for file in batch.files} <= set(lake.data_files())
+
+
+@pytest.mark.fault(20, 21)
+@pytest.mark.parametrize("answer", [Answer.LANDS_AND_RAISES, Answer.LANDS_AND_DENIES], ids=lambda a: str(a.value))
+def test_a_one_shot_write_that_landed_and_expired_before_its_read_back_is_in_once(
+    lake: Lake, engine: OtherEngine, answer: Answer
+) -> None:
+    lake.append(0, rows(0))
+    message = lake.batch_writer().write(iter([rows(1)]))
+    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+
+    def others_commit_and_expire() -> None:
+        for number in range(1, 4):
+            lake.append(number, rows(10 + number))
+        engine.expire(3)
+
+    table = LyingTable(lake.open(), answer, after_put=once(others_commit_and_expire))
+    # Nothing may be left that tells of it.
+    with suppress(CommitUnknownError):
+        lying(lake, table).commit(one_shot)
+
+    assert lake.ids() == engine.read_ids() == [0, 1, 11, 12, 13]
 
 
 @pytest.mark.fault(21)

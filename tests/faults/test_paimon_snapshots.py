@@ -17,11 +17,15 @@ from tests.support.lake import Lake, rows
 from tests.support.lying_store import LyingStore
 from tests.support.lying_table import Answer
 from tests.support.paimon_engine import PaimonEngine
-from tests.support.places import forms
-
-pytestmark = pytest.mark.needs("a snapshot file")
+from tests.support.places import Place, forms, places
 
 DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
 
 
 def lying(lake: Lake, store: LyingStore) -> Coordinator:

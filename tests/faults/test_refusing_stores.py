@@ -34,7 +34,7 @@ def test_a_put_that_is_refused_for_a_while_is_tried_again(lake: Lake) -> None:
 
     outcome = coordinator(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.rounds) == (2, 1)
+    assert (outcome.snapshot_id, outcome.rounds) == (lake.snapshot_ids()[1], 1)
     assert table.puts == Bounds().puts_a_round
     assert lake.ids() == [0, 1]
 
@@ -45,7 +45,7 @@ def test_a_put_that_is_refused_for_good_fails_with_the_reason_and_its_replay_lan
     batch = write_plan(lake, 1, rows(1))
     table = LyingTable(lake.open(), *[Answer.RAISES] * 100)
 
-    with pytest.raises(CommitUnknownError, match=r"batch 1 on sales\.orders.*the connection broke"):
+    with pytest.raises(CommitUnknownError, match=rf"batch 1 on {lake.table}.*the connection broke"):
         coordinator(lake, table).commit(batch)
 
     assert table.puts == Bounds().puts_a_round
@@ -170,7 +170,7 @@ def test_a_driver_without_room_for_its_metadata_says_so_and_the_replay_lands(
         if step is Step.AFTER_LOOK:
             disk.fill(but_bytes=free_bytes)
 
-    with listening(fill), pytest.raises(StorageError, match=r"sales\.orders.*No space left.*Nothing was committed"):
+    with listening(fill), pytest.raises(StorageError, match=r"orders.*No space left.*Nothing was committed"):
         lake.commit(1, message)
     disk.make_room()
 
@@ -181,7 +181,7 @@ def test_a_driver_without_room_for_its_metadata_says_so_and_the_replay_lands(
 
 
 @pytest.mark.fault(30)
-@pytest.mark.needs("a disk", "a snapshot file")
+@pytest.mark.needs("a disk", "snapshots on the disk")
 @pytest.mark.parametrize("free_bytes", [0, 100], ids=["no byte", "within the snapshot"])
 def test_a_driver_without_room_for_the_snapshot_keeps_the_files_and_the_replay_lands(
     lake: Lake, engine: OtherEngine, disk: Disk, free_bytes: int
@@ -193,7 +193,7 @@ def test_a_driver_without_room_for_the_snapshot_keeps_the_files_and_the_replay_l
         if step is Step.BEFORE_PUT:
             disk.fill(but_bytes=free_bytes)
 
-    with listening(fill), pytest.raises(CommitUnknownError, match=r"batch 1 on sales\.orders.*No space left"):
+    with listening(fill), pytest.raises(CommitUnknownError, match=r"batch 1 on .*orders.*No space left"):
         coordinator(lake).commit(plan(lake, 1, message))
     disk.make_room()
 

@@ -35,10 +35,10 @@ def test_a_table_that_was_dropped_after_the_write_is_not_created_again(lake: Lak
     table = lake.open()
     engine.drop()
 
-    with pytest.raises(TableChangedError, match=r"sales\.orders.*dropped.*Nothing was committed"):
+    with pytest.raises(TableChangedError, match=r"orders.*dropped.*Nothing was committed"):
         lake.commit(1, message)
 
-    assert list(table.store.walk_files(table.location)) == []
+    assert engine.files_at(table) == []
 
 
 @pytest.mark.fault(31)
@@ -86,7 +86,7 @@ def test_a_table_that_was_dropped_between_two_rounds_is_not_created_again(lake: 
         lake.commit(0, message)
     with pytest.raises(TableNotFoundError):
         lake.open()
-    assert [path for path in table.store.walk_files(table.location) if not path.endswith(".parquet")] == []
+    assert [path for path in engine.files_at(table) if not path.endswith(".parquet")] == []
 
 
 # ---------------------------------------------------------------- evolved
@@ -111,7 +111,7 @@ def test_a_column_added_between_write_and_commit_reads_as_null(lake: Lake, engin
 CHANGES = [
     pytest.param(lambda engine: engine.drop_column("day"), "column day was dropped", id="dropped"),
     pytest.param(lambda engine: engine.rename_column("day", "weekday"), "column day .* became weekday", id="renamed"),
-    pytest.param(lambda engine: engine.retype_column("id"), "column id .* became", id="retyped"),
+    pytest.param(lambda engine: engine.retype_a_column(), "column (id|day) .* became", id="retyped"),
 ]
 
 
@@ -191,7 +191,7 @@ def test_a_not_null_column_that_appears_before_the_write_is_said_by_name(lake: L
 def test_our_batches_go_on_after_a_rollback_by_another_engine(lake: Lake, engine: OtherEngine) -> None:
     for number in range(4):
         lake.append(number, rows(number))
-    engine.roll_back(2)
+    engine.roll_back(lake.snapshot_ids()[1])
     assert lake.ids() == [0, 1]
 
     lake.append(3, rows(3))
@@ -206,7 +206,7 @@ def test_our_batches_go_on_after_a_rollback_by_another_engine(lake: Lake, engine
 def test_a_batch_that_was_rolled_back_is_written_again_when_it_comes_again(lake: Lake, engine: OtherEngine) -> None:
     lake.append(0, rows(0))
     lake.append(1, rows(1))
-    engine.roll_back(1)
+    engine.roll_back(lake.snapshot_ids()[0])
 
     lake.append(1, rows(1))
     lake.append(1, rows(1))
@@ -223,7 +223,7 @@ def test_a_rollback_to_before_our_first_batch_lets_any_of_our_batches_in(lake: L
     other.append(0, rows(10))
     for number in range(3):
         lake.append(number, rows(number))
-    engine.roll_back(1)
+    engine.roll_back(lake.snapshot_ids()[0])
 
     lake.append(2, rows(2))
     lake.append(2, rows(2))
@@ -239,7 +239,7 @@ def test_a_rollback_between_look_and_put_is_not_undone(lake: Lake, engine: Other
         lake.append(number, rows(number))
     batch = write_plan(lake, 3, rows(3))
 
-    with listening(once_at(Step.BEFORE_PUT, lambda: engine.roll_back(1))):
+    with listening(once_at(Step.BEFORE_PUT, lambda: engine.roll_back(lake.snapshot_ids()[0]))):
         coordinator(lake).commit(batch)
 
     assert lake.ids() == engine.read_ids() == [0, 3]
@@ -279,7 +279,7 @@ def test_expiry_of_all_but_the_newest_while_the_commit_runs_costs_no_row(
     with listening(once_at(step, lambda: engine.expire(2))):
         outcome = coordinator(lake).commit(batch)
 
-    assert (outcome.rounds, outcome.snapshot_id) == (1, 4)
+    assert (outcome.rounds, outcome.snapshot_id) == (1, lake.snapshot_ids()[-1])
     assert lake.ids() == engine.read_ids() == [0, 1, 2, 3]
 
 

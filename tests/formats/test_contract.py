@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,8 @@ from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
-NOW_MS = 1_700_000_000_000
+NOW_MS = 4_102_444_800_000
+"""Later than now: a format may refuse to let a table's clock run backwards."""
 
 
 def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
@@ -63,7 +65,7 @@ def metadata(place: Lake) -> list[str]:
 
 def test_a_table_that_is_not_there_opens_as_none(place: Lake) -> None:
     assert adapter(place).open(sink_options(place)) is None
-    with pytest.raises(TableNotFoundError, match=r"sales\.orders"):
+    with pytest.raises(TableNotFoundError, match=re.escape(place.table)):
         place.open()
 
 
@@ -73,7 +75,7 @@ def test_a_created_table_says_what_it_is(place: Lake) -> None:
     opened = adapter(place).open(sink_options(place))
     assert opened is not None
     for table in (created, opened):
-        assert (table.label, table.schema_id, table.partition_keys) == ("sales.orders", 0, ("day",))
+        assert (table.label, table.schema_id, table.partition_keys) == (place.table, 0, ("day",))
         assert table.schema.names == ["id", "day"]
         assert table.schema.field("id").type == pa.int64()
         assert table.compression == "zstd"
@@ -114,26 +116,26 @@ def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> N
 
     head = table.look(commit_user="u")
 
-    assert (head.snapshot_id, head.next_snapshot_id, head.ledger) == (None, 1, Ledger())
+    assert (head.snapshot_id, head.ledger) == (None, Ledger())
     assert head.table_identity == table.identity
 
 
 def test_a_look_sees_what_was_put_since(place: Lake) -> None:
     batch = write_plan(place, 7, rows(1))
     table = place.open()
-    publish(table, batch)
+    put = publish(table, batch).snapshot_id
 
     head = table.look(commit_user="test")
 
-    assert (head.snapshot_id, head.next_snapshot_id) == (1, 2)
-    assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", 1, NOW_MS)})
+    assert head.snapshot_id == put != head.next_snapshot_id
+    assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
 
 
 def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
     table = adapter(place).create(sink_options(place), SCHEMA, [])
     other_engine(place).drop()
 
-    with pytest.raises(TableChangedError, match=r"sales\.orders"):
+    with pytest.raises(TableChangedError, match=re.escape(place.table)):
         table.look(commit_user="u")
 
 
@@ -144,9 +146,10 @@ def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
     place.append(0, rows(1))
     table, batch = place.open(), write_plan(place, 1, rows(2))
 
-    prepared = build(table, batch, table.look(commit_user="test"))
+    head = table.look(commit_user="test")
+    prepared = build(table, batch, head)
 
-    assert prepared.snapshot_id == 2
+    assert prepared.snapshot_id == head.next_snapshot_id
     assert place.ids() == [1]
     assert table.settle(prepared) is PutOutcome.ABSENT
     assert table.put(prepared) is PutOutcome.LANDED
@@ -218,10 +221,10 @@ def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
     place.append(0, rows(1))
     batch = plan(place, 1, place.write(rows(2)), place.write(rows(3, day="friday")))
     table = place.open()
-    publish(table, batch, "c-9")
+    put = publish(table, batch, "c-9").snapshot_id
     place.append(2, rows(4))
 
-    found = table.files_added_by(LedgerEntry(1, None, "c-9", 2, NOW_MS))
+    found = table.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
 
     assert found == frozenset(file.path for file in batch.files)
 
@@ -229,10 +232,10 @@ def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
 def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(place: Lake) -> None:
     batch = write_plan(place, 0, rows(1))
     table = place.open()
-    publish(table, batch, "c-1")
+    put = publish(table, batch, "c-1").snapshot_id
 
-    assert table.files_added_by(LedgerEntry(0, None, "c-1", 99, NOW_MS)) is None
-    assert table.files_added_by(LedgerEntry(0, None, "someone-else", 1, NOW_MS)) is None
+    assert table.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
+    assert table.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
 
 
 def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -52,8 +53,9 @@ def write_plan(lake: Lake, batch_id: int, *batches: pa.RecordBatch) -> Plan:
 
 
 def coordinator(lake: Lake, table: Table | None = None, *, bounds: Bounds | None = None, **policy: Any) -> Coordinator:
-    """A coordinator that waits for nothing: its clock is a fake."""
-    return Coordinator(table or lake.open(), Policy(**policy), bounds=bounds or Bounds(), clock=FakeClock())
+    """A coordinator that waits for nothing: its clock is a fake. It starts with that of the writers beside it."""
+    clock = FakeClock(int(time.time() * 1000))
+    return Coordinator(table or lake.open(), Policy(**policy), bounds=bounds or Bounds(), clock=clock)
 
 
 def path_in(lake: Lake, *parts: str) -> str:

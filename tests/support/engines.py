@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 
+from paimon_sink.formats.base import Table as OpenTable
 from tests.support.lake import Lake
 
 __all__ = ["OtherEngine", "other_engine"]
@@ -66,6 +69,10 @@ class OtherEngine(ABC):
     def drop(self) -> None:
         """Drop the table."""
 
+    def files_at(self, table: OpenTable) -> list[str]:
+        """What lies where a table is or was."""
+        return list(table.store.walk_files(table.location))
+
     # schema
 
     @abstractmethod
@@ -79,8 +86,8 @@ class OtherEngine(ABC):
     def rename_column(self, name: str, new_name: str) -> None: ...
 
     @abstractmethod
-    def retype_column(self, name: str) -> None:
-        """Give a column of whole numbers another type."""
+    def retype_a_column(self) -> None:
+        """Give ``id`` or ``day`` another type, such as the format lets a column take."""
 
     @abstractmethod
     def move_column_first(self, name: str) -> None: ...
@@ -120,6 +127,14 @@ class OtherEngine(ABC):
     def stray_metadata(self) -> list[str]:
         """Metadata files that no snapshot names."""
 
+    def age_s(self, path: str) -> float:
+        """How long ago a file of the table was written."""
+        table = self.lake.open()
+        full = table.store.arrow_path(table.store.join(table.location, path))
+        info: pafs.FileInfo = table.store.arrow_filesystem.get_file_info(full)
+        modified_s: float = info.mtime_ns / 1e9
+        return time.time() - modified_s
+
 
 def other_engine(lake: Lake) -> OtherEngine:
     """The hands for the lake's format."""
@@ -127,4 +142,8 @@ def other_engine(lake: Lake) -> OtherEngine:
         from tests.support.paimon_engine import PaimonEngine
 
         return PaimonEngine(lake)
+    if lake.format == "iceberg":
+        from tests.support.iceberg_engine import IcebergEngine
+
+        return IcebergEngine(lake)
     raise LookupError(f"No other engine for tables of the format {lake.format}.")

@@ -20,6 +20,23 @@ COVERING: dict[str, tuple[int, ...]] = {
     "tests/core/test_options.py": (35,),
     "tests/core/test_options_secrets.py": (40,),
     "tests/core/test_schema.py": (36,),
+    "tests/formats/test_iceberg_broken_files.py": (38,),
+    "tests/formats/test_iceberg_catalogs.py::test_a_catalog_that_fails_is_a_sentence_without_secrets": (40,),
+    "tests/formats/test_iceberg_commit.py::test_a_batch_is_in_once_whatever_happens_to_the_answers": (20, 22, 23),
+    "tests/formats/test_iceberg_commit.py::test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost": (11, 21),
+    "tests/formats/test_iceberg_commit.py::test_a_catalog_that_never_answers_leaves_the_outcome_unknown_and_a_replay_"
+    "settles_it": (24, 29),
+    "tests/formats/test_iceberg_commit.py::test_a_change_that_would_lose_or_misplace_rows_is_refused": (32,),
+    "tests/formats/test_iceberg_commit.py::test_a_message_that_cannot_be_read_is_refused": (39,),
+    "tests/formats/test_iceberg_commit.py::test_a_message_whose_words_and_entry_disagree_is_found": (39,),
+    "tests/formats/test_iceberg_commit.py::test_manifests_of_a_request_that_may_be_under_way_are_kept": (22,),
+    "tests/formats/test_iceberg_ledger.py::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in": (11, 33),
+    "tests/formats/test_iceberg_ledger.py::test_a_replay_is_known_after_every_snapshot_of_its_user_expired": (11,),
+    "tests/formats/test_iceberg_ledger.py::test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_"
+    "back": (11,),
+    "tests/formats/test_iceberg_ledger.py::test_a_user_rolled_back_below_expired_history_is_refused": (11, 33),
+    "tests/formats/test_iceberg_races.py": (14,),
+    "tests/formats/test_iceberg_tasks.py::test_a_partition_value_too_long_for_a_directory_is_refused_by_name": (37,),
     "tests/formats/test_rest_catalog.py::test_an_error_after_the_commit_was_applied_is_committed_once": (20,),
     "tests/formats/test_rest_catalog.py::test_an_error_before_the_commit_is_applied_is_tried_again": (29,),
     "tests/formats/test_rest_catalog.py::test_errors_without_end_leave_the_outcome_unknown_and_a_replay_settles_it": (

@@ -100,6 +100,10 @@ class Lake:
     def history(self) -> list[Publication]:
         return self.open().history()
 
+    def snapshot_ids(self) -> list[int]:
+        """Of all that stands, oldest first. Formats number snapshots as they like."""
+        return [found.snapshot_id for found in self.history()]
+
     def batch_ids(self) -> list[int]:
         """The batches that are in, in the order of their snapshots; batch writes without a number are left out."""
         return [found.batch_id for found in self.history() if found.batch_id is not None]

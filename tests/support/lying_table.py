@@ -63,6 +63,7 @@ class LyingTable(Table):
         self._after_put = after_put
         self.label, self.location, self.store, self.identity = inner.label, inner.location, inner.store, inner.identity
         self.schema_id, self.schema, self.partition_keys = inner.schema_id, inner.schema, inner.partition_keys
+        self.partitioned_by = inner.partitioned_by
         self.compression, self.compression_level = inner.compression, inner.compression_level
 
     # ---------------------------------------------------------------- where it lies
@@ -104,6 +105,12 @@ class LyingTable(Table):
 
     def describe(self, file: ClosedFile) -> DataFile:
         return self.inner.describe(file)
+
+    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        return self.inner.partition_columns(batch)
+
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        self.inner.check_files(files)
 
     def look(self, *, commit_user: str) -> Head:
         return self.inner.look(commit_user=commit_user)

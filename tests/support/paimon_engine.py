@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
@@ -107,7 +106,7 @@ class PaimonEngine(OtherEngine):
         named = {path for snapshot in snapshots for path in _files_of(native, snapshot)}
         places = ("manifest/", "bucket-", "snapshot/.")
         found = [path for path in self.lake.files() if path not in named and any(place in path for place in places)]
-        orphans = [path for path in found if self._age_s(path) > older_than_s]
+        orphans = [path for path in found if self.age_s(path) > older_than_s]
         for path in orphans:
             self._delete(path)
         return orphans
@@ -129,8 +128,8 @@ class PaimonEngine(OtherEngine):
     def rename_column(self, name: str, new_name: str) -> None:
         self._alter(SchemaChange.rename_column(name, new_name))
 
-    def retype_column(self, name: str) -> None:
-        self._alter(SchemaChange.update_column_type(name, AtomicType("DECIMAL(20, 0)")))
+    def retype_a_column(self) -> None:
+        self._alter(SchemaChange.update_column_type("id", AtomicType("DECIMAL(20, 0)")))
 
     def move_column_first(self, name: str) -> None:
         self._alter(SchemaChange.update_column_position(Move.first(name)))
@@ -197,13 +196,6 @@ class PaimonEngine(OtherEngine):
     def _delete(self, path: str) -> None:
         table = self.lake.open()
         table.store.delete(table.store.join(table.location, path))
-
-    def _age_s(self, path: str) -> float:
-        table = self.lake.open()
-        full = table.store.arrow_path(table.store.join(table.location, path))
-        info: pafs.FileInfo = table.store.arrow_filesystem.get_file_info(full)
-        modified_s: float = info.mtime_ns / 1e9
-        return time.time() - modified_s
 
 
 def _newest(native: Any) -> Snapshot:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,10 @@ _NO_ALTER = "the REST server of the tests knows no change of a schema"
 _SLOW = "hundreds of commits take their time here: one test of this kind is enough"
 _ONE_FORM = "one form of this is enough here: the others differ in bytes, not in what the place does"
 _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
+_ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
+_NO_DISK = "an object store has no disk of ours to fill"
+_NO_AGES = "nobody can make an object of yesterday today"
+_NEVER_EXPIRES = "the ledger is in the table's properties, which no expiry touches"
 
 PLACES = (
     Place("paimon", "local", "local_lake"),
@@ -47,8 +51,8 @@ PLACES = (
         "s3_lake",
         marks=(pytest.mark.s3,),
         lacks={
-            "a disk": "an object store has no disk of ours to fill",
-            "file ages": "nobody can make an object of yesterday today",
+            "a disk": _NO_DISK,
+            "file ages": _NO_AGES,
             "every form": _ONE_FORM,
             "quick puts": _SLOW,
         },
@@ -63,16 +67,54 @@ PLACES = (
             "rollback": _NO_ROLLBACK,
             "schema changes": _NO_ALTER,
             "a snapshot file": _IN_THE_CATALOG,
+            "a ledger to damage": _IN_THE_CATALOG,
+            "a schema file": _IN_THE_CATALOG,
+            "snapshots on the disk": _IN_THE_CATALOG,
+        },
+    ),
+    Place(
+        "iceberg",
+        "sqlite",
+        "iceberg_sqlite_lake",
+        lacks={"a ledger that expires": _NEVER_EXPIRES, "a snapshot file": _ONE_METADATA_FILE},
+    ),
+    Place(
+        "iceberg",
+        "postgres",
+        "iceberg_postgres_lake",
+        lacks={
+            "every form": _ONE_FORM,
+            "quick puts": _SLOW,
+            "a ledger that expires": _NEVER_EXPIRES,
+            "a snapshot file": _ONE_METADATA_FILE,
+        },
+    ),
+    Place(
+        "iceberg",
+        "rest",
+        "iceberg_rest_lake",
+        marks=(pytest.mark.s3,),
+        lacks={
+            "a disk": _NO_DISK,
+            "file ages": _NO_AGES,
+            "every form": _ONE_FORM,
+            "quick puts": _SLOW,
+            "a ledger that expires": _NEVER_EXPIRES,
+            "a snapshot file": _IN_THE_CATALOG,
             "a schema file": _IN_THE_CATALOG,
         },
     ),
 )
 
 
-def places(*stores: str, slow_on: str | None = None) -> list[Any]:
-    """Fixture parameters: all places, or those on the stores named."""
-    chosen = [place for place in PLACES if not stores or place.store in stores]
-    slow = {place: (pytest.mark.slow,) if place.store == slow_on else () for place in chosen}
+def places(*stores: str, format: str | None = None, slow_on: Collection[str] = ()) -> list[Any]:
+    """Fixture parameters: all places, or those on the stores named, or of one format. ``slow_on`` has ids of places."""
+    chosen = [
+        place
+        for place in PLACES
+        if (not stores or place.store in stores) and (format is None or place.format == format)
+    ]
+    slow = {place: (pytest.mark.slow,) if place.id in slow_on else () for place in chosen}
     return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
 
 

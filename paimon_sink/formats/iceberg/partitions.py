@@ -1,0 +1,230 @@
+"""Partition transforms: read from ``partitionBy``, applied to Arrow batches, spelt in paths and in commit messages.
+
+Partition values are kept as Iceberg's metadata keeps them: days and microseconds are whole numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.conversions import from_bytes, to_bytes
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    VoidTransform,
+    YearTransform,
+)
+from pyiceberg.typedef import Record
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType
+
+from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
+from paimon_sink.core.option_values import TransformText
+
+__all__ = ["Partitioning", "partition_spec", "values_of"]
+
+_LONGEST_NAME_BYTES = 255
+_TIME: dict[str, tuple[Transform[Any, Any], str]] = {
+    "year": (YearTransform(), "year"),
+    "month": (MonthTransform(), "month"),
+    "day": (DayTransform(), "day"),
+    "hour": (HourTransform(), "hour"),
+}
+_WITH_WIDTH: dict[str, tuple[Callable[[int], Transform[Any, Any]], str]] = {
+    "bucket": (BucketTransform, "bucket"),
+    "truncate": (TruncateTransform, "trunc"),
+}
+_CALL = re.compile(r"\s*(\w+)\s*\(\s*(?:(\d{1,9})\s*,)?\s*(.+?)\s*\)\s*", re.DOTALL)
+_FORMS = "years(ts), months(ts), days(ts), hours(ts), bucket(16, id) and truncate(4, name)"
+
+
+# ---------------------------------------------------------------- a new table
+
+
+def partition_spec(wanted: Iterable[str], schema: Schema, *, table: str) -> PartitionSpec:
+    """The partitioning that ``partitionBy`` asks for. Each element is a column, or a transform of one."""
+    fields = []
+    for number, text in enumerate(wanted):
+        name, transform, column = _parsed(text, table)
+        source = next((field for field in schema.fields if field.name == column), None) or next(
+            (field for field in schema.fields if field.name.lower() == column.lower()), None
+        )
+        if source is None:
+            raise SchemaMismatchError(
+                f"Cannot create {table}: partitionBy names {column}, the rows have "
+                f"{', '.join(field.name for field in schema.fields)}."
+            )
+        if not source.field_type.is_primitive or not transform.can_transform(source.field_type):
+            raise SchemaMismatchError(
+                f"Cannot partition {table} by {text}: column {source.name} is {source.field_type}, which that does "
+                "not work on."
+            )
+        _check_floats(source.name, source.field_type, transform, table)
+        fields.append(
+            PartitionField(
+                source_id=source.field_id,
+                field_id=PARTITION_FIELD_ID_START + number,
+                transform=transform,
+                name=f"{source.name}_{name}" if name else source.name,
+            )
+        )
+    _check_names(fields, schema, table)
+    return PartitionSpec(*fields)
+
+
+def _parsed(text: str, table: str) -> tuple[str, Transform[Any, Any], str]:
+    """The suffix of the partition's name, the transform, and the column it takes."""
+    if not isinstance(text, TransformText):
+        return "", IdentityTransform(), text
+    match = _CALL.fullmatch(text)
+    if match is not None:
+        function, width, column = match.group(1).lower(), match.group(2), match.group(3).strip("`")
+        if function == "identity" and width is None:
+            return "", IdentityTransform(), column
+        if function.removesuffix("s") in _TIME and width is None:
+            transform, suffix = _TIME[function.removesuffix("s")]
+            return suffix, transform, column
+        if function in _WITH_WIDTH and width is not None and int(width) > 0:
+            make, suffix = _WITH_WIDTH[function]
+            return suffix, make(int(width)), column
+    raise OptionError(f"Cannot create {table}: partitionBy asks for {text[:80]!r}; there are {_FORMS}.")
+
+
+def _check_floats(column: str, source: Any, transform: Transform[Any, Any], table: str) -> None:
+    if isinstance(source, FloatType | DoubleType) and isinstance(transform, IdentityTransform):
+        raise SchemaMismatchError(
+            f"Cannot partition {table} by column {column}: {source} values have no stable spelling in a path. "
+            "Partition by a string, number, boolean or date column."
+        )
+
+
+def _check_names(fields: Sequence[PartitionField], schema: Schema, table: str) -> None:
+    columns = {field.name: field.field_id for field in schema.fields}
+    for number, field in enumerate(fields):
+        taken = columns.get(field.name)
+        if (taken is not None and taken != field.source_id) or any(
+            field.name == other.name for other in fields[:number]
+        ):
+            raise SchemaMismatchError(
+                f"Cannot create {table}: partitionBy would make a partition {field.name}, and that name is taken. "
+                "Rename the column, or partition by another one."
+            )
+
+
+# ---------------------------------------------------------------- an existing table
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One partition field: where its values come from."""
+
+    column: str
+    text: str
+    apply: Callable[[pa.Array], pa.Array]
+
+
+class Partitioning:
+    """The default spec of an open table."""
+
+    def __init__(self, spec: PartitionSpec, schema: Schema, *, table: str) -> None:
+        self.spec = spec
+        self._schema = schema
+        self._table = table
+        self._parts = tuple(_part(field, schema, table) for field in spec.fields)
+        self._types = tuple(
+            field.field_type
+            for field in spec.partition_type(schema).fields
+            if isinstance(field.field_type, PrimitiveType)
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The source columns."""
+        return tuple(part.column for part in self._parts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """As ``partitionBy`` would say it."""
+        return tuple(part.text for part in self._parts)
+
+    def values(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """One array a partition field, with the value of each row."""
+        return [part.apply(batch.column(part.column)) for part in self._parts]
+
+    def path(self, values: tuple[Any, ...]) -> str:
+        """The directory of a partition. Nobody reads values out of it."""
+        path = self.spec.partition_to_path(Record(*values), self._schema)
+        for component in path.split("/"):
+            if len(component.encode("utf-8")) > _LONGEST_NAME_BYTES:
+                name, _, value = component.partition("=")
+                raise SchemaMismatchError(
+                    f"Cannot write to {self._table}: the partition value of {name} starting {value[:40]!r} is too long "
+                    f"for a directory name ({_LONGEST_NAME_BYTES} bytes). Shorten it, or partition by truncate(16, …) "
+                    "of it."
+                )
+        return path
+
+    def encode(self, values: tuple[Any, ...]) -> list[str | None]:
+        return [
+            None if value is None else base64.b64encode(to_bytes(kind, value)).decode("ascii")
+            for kind, value in zip(self._types, values, strict=True)
+        ]
+
+    def decode(self, texts: Sequence[str | None]) -> Record:
+        """The partition of a commit message. Raises ``ValueError`` when it is not one of this spec."""
+        return Record(
+            *(
+                None if text is None else from_bytes(kind, base64.b64decode(text, validate=True))
+                for kind, text in zip(self._types, texts, strict=True)
+            )
+        )
+
+
+def values_of(partition: Record) -> tuple[Any, ...]:
+    """A partition as manifests have it, as something that can be compared and kept in sets."""
+    return tuple(partition[position] for position in range(len(partition)))
+
+
+def _part(field: PartitionField, schema: Schema, table: str) -> _Part:
+    source = next((column for column in schema.fields if column.field_id == field.source_id), None)
+    if source is None:
+        raise UnsupportedTableError(
+            f"Cannot use {table}: its partition {field.name} is made of a nested or a dropped column, which is not "
+            "supported."
+        )
+    transform = field.transform
+    if isinstance(transform, VoidTransform):
+        return _Part(source.name, f"void({source.name})", lambda array: pa.nulls(len(array), pa.int32()))
+    if not transform.can_transform(source.field_type):
+        raise UnsupportedTableError(
+            f"Cannot use {table}: its partition {field.name} is {transform} of column {source.name}, which is not "
+            "supported."
+        )
+    if isinstance(transform, IdentityTransform):
+        return _Part(source.name, source.name, _whole_numbers)
+    apply = transform.pyarrow_transform(source.field_type)
+    return _Part(source.name, _text(transform, source.name), lambda array: _whole_numbers(apply(array)))
+
+
+def _text(transform: Transform[Any, Any], column: str) -> str:
+    found = re.fullmatch(r"(\w+)\[(\d+)\]", str(transform))
+    return f"{found.group(1)}({found.group(2)}, {column})" if found else f"{transform}s({column})"
+
+
+def _whole_numbers(array: pa.Array) -> pa.Array:
+    if pa.types.is_date32(array.type):
+        return array.cast(pa.int32())
+    if pa.types.is_timestamp(array.type):
+        return array.cast(pa.int64())
+    return array

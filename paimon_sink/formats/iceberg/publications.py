@@ -1,0 +1,38 @@
+"""An Iceberg snapshot in the words of the contract."""
+
+from __future__ import annotations
+
+from pyiceberg.table.snapshots import Snapshot
+
+from paimon_sink.formats.base import Publication
+from paimon_sink.formats.iceberg.ledger import properties_of
+
+__all__ = ["publication"]
+
+
+def publication(snapshot: Snapshot) -> Publication:
+    said = properties_of(snapshot)
+    batch = said.get("pwc.batch-id", "")
+    return Publication(
+        snapshot_id=snapshot.snapshot_id,
+        kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
+        commit_user=said.get("pwc.commit-user"),
+        batch_id=int(batch) if batch.isdecimal() else None,
+        query_id=said.get("pwc.query-id"),
+        commit_id=said.get("pwc.commit-id"),
+        at_ms=snapshot.timestamp_ms,
+        rows=_number(said.get("total-records")),
+        rows_added=_difference(said, "added-records", "deleted-records"),
+        properties=said,
+        native=snapshot,
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _difference(said: dict[str, str], added: str, deleted: str) -> int | None:
+    """Iceberg leaves out a figure that is zero."""
+    more, less = _number(said.get(added, "0")), _number(said.get(deleted, "0"))
+    return None if more is None or less is None else more - less

@@ -1,0 +1,218 @@
+"""Splits of one snapshot, planned by pyiceberg and carried in plain JSON, and the rows in them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.conversions import from_bytes, to_bytes
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotNull,
+)
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import FileScanTask
+from pyiceberg.table import Table as NativeTable
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.typedef import Record
+from pyiceberg.types import PrimitiveType
+
+from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
+from paimon_sink.formats.base import Comparison, Filter, Split
+from paimon_sink.formats.iceberg.ledger import properties_of
+from paimon_sink.formats.iceberg.partitions import values_of
+
+__all__ = ["plan_splits", "read_split"]
+
+_SPLIT_BYTES = 128 << 20
+_OPEN_COST_BYTES = 4 << 20
+"""What opening one more file counts for: thousands of small files still make many splits."""
+
+_COMPARISONS: dict[Comparison, Any] = {
+    Comparison.EQ: EqualTo,
+    Comparison.LT: LessThan,
+    Comparison.LE: LessThanOrEqual,
+    Comparison.GT: GreaterThan,
+    Comparison.GE: GreaterThanOrEqual,
+    Comparison.IN: In,
+    Comparison.IS_NULL: IsNull,
+    Comparison.IS_NOT_NULL: NotNull,
+}
+
+
+def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Filter], *, label: str) -> list[Split]:
+    """The files of a snapshot that may hold rows the filters let through, a few to a split."""
+    if head is None:
+        return []
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    if properties_of(head).get("total-equality-deletes", "0") != "0":
+        raise UnsupportedTableError(
+            f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
+            "the engine that wrote them."
+        )
+    try:
+        tasks = list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
+    except PwcError:
+        raise
+    except Exception as error:
+        raise CorruptTableError(
+            f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
+            f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
+        ) from error
+    return [
+        Split(
+            json.dumps({"filters": usable, "files": [_encoded(native, task) for task in group]}).encode("utf-8"),
+            sum(task.file.record_count for task in group),
+        )
+        for group in _packed(tasks)
+    ]
+
+
+def read_split(
+    native: NativeTable, split: Split, columns: Sequence[str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """The rows, with the columns as the table has them today."""
+    # Costs a second to import, and only readers need it.
+    from pyiceberg.io.pyarrow import ArrowScan, _read_all_delete_files
+
+    body = json.loads(split.body)
+    scan = ArrowScan(native.metadata, native.io, native.schema().select(*columns), _expression(native, body["filters"]))
+    wanted = pa.schema([schema.field(name) for name in columns])
+    for text in body["files"]:
+        task = _decoded(native, text)
+        deletes = _read_all_delete_files(native.io, [task])
+        # The public way holds all rows of a file in memory before it gives the first.
+        for batch in scan._record_batches_from_scan_tasks_and_deletes([task], deletes):
+            yield _cast(batch, wanted)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    arrays = [
+        column if column.type == field.type else column.cast(field.type)
+        for field, column in ((field, batch.column(field.name)) for field in schema)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _packed(tasks: Iterable[FileScanTask]) -> Iterator[list[FileScanTask]]:
+    group: list[FileScanTask] = []
+    weight = 0
+    for task in tasks:
+        cost = task.file.file_size_in_bytes + _OPEN_COST_BYTES
+        if group and weight + cost > _SPLIT_BYTES:
+            yield group
+            group, weight = [], 0
+        group.append(task)
+        weight += cost
+    if group:
+        yield group
+
+
+# ---------------------------------------------------------------- filters
+
+
+def _is_usable(wanted: Filter) -> bool:
+    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return True
+    values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
+    return all(value is not None for value in values)
+
+
+def _plain(native: NativeTable, wanted: Filter) -> list[Any]:
+    """The filter as JSON: column, comparison, and its values in Iceberg's bytes."""
+    kind = _type_of(native, wanted.column)
+    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        values = []
+    else:
+        values = list(wanted.value) if wanted.comparison is Comparison.IN else [wanted.value]
+    return [wanted.column, wanted.comparison.value, [_text(kind, value) for value in values]]
+
+
+def _expression(native: NativeTable, filters: Sequence[Sequence[Any]]) -> BooleanExpression:
+    expression: BooleanExpression = AlwaysTrue()
+    for column, comparison, texts in filters:
+        kind = _type_of(native, column)
+        values = [from_bytes(kind, base64.b64decode(text)) for text in texts]
+        which = Comparison(comparison)
+        make = _COMPARISONS[which]
+        if which is Comparison.IN:
+            found = make(column, set(values))
+        else:
+            found = make(column, *values)
+        expression = And(expression, found)
+    return expression
+
+
+def _type_of(native: NativeTable, column: str) -> PrimitiveType:
+    kind = native.schema().find_field(column).field_type
+    assert isinstance(kind, PrimitiveType), f"{column} is {kind}"
+    return kind
+
+
+def _text(kind: PrimitiveType, value: Any) -> str:
+    return base64.b64encode(to_bytes(kind, value)).decode("ascii")
+
+
+# ---------------------------------------------------------------- files
+
+
+def _encoded(native: NativeTable, task: FileScanTask) -> dict[str, Any]:
+    spec = native.specs()[task.file.spec_id]
+    types = [field.field_type for field in spec.partition_type(native.schema()).fields]
+    return {
+        "path": task.file.file_path,
+        "format": task.file.file_format.value,
+        "rows": task.file.record_count,
+        "bytes": task.file.file_size_in_bytes,
+        "spec": task.file.spec_id,
+        "partition": [
+            None if value is None or not isinstance(kind, PrimitiveType) else _text(kind, value)
+            for kind, value in zip(types, values_of(task.file.partition), strict=True)
+        ],
+        "deletes": [
+            {"path": file.file_path, "format": file.file_format.value, "content": file.content.value}
+            for file in sorted(task.delete_files, key=lambda file: file.file_path)
+        ],
+    }
+
+
+def _decoded(native: NativeTable, text: dict[str, Any]) -> FileScanTask:
+    spec = native.specs()[text["spec"]]
+    types = [field.field_type for field in spec.partition_type(native.schema()).fields]
+    file = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=text["path"],
+        file_format=FileFormat(text["format"]),
+        partition=Record(
+            *(
+                None
+                if value is None or not isinstance(kind, PrimitiveType)
+                else from_bytes(kind, base64.b64decode(value))
+                for kind, value in zip(types, text["partition"], strict=True)
+            )
+        ),
+        record_count=text["rows"],
+        file_size_in_bytes=text["bytes"],
+    )
+    file.spec_id = text["spec"]
+    deletes = {
+        DataFile.from_args(
+            content=DataFileContent(found["content"]),
+            file_path=found["path"],
+            file_format=FileFormat(found["format"]),
+        )
+        for found in text["deletes"]
+    }
+    return FileScanTask(file, deletes)

@@ -1,0 +1,198 @@
+"""Arrow types to Iceberg types and back. What format version 2 lacks is widened where nothing is lost, else refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
+from paimon_sink.core.schema import FIELD_ID, sql_type
+
+__all__ = ["arrow_schema", "iceberg_schema", "keeps_all_columns", "widened"]
+
+_TO_ICEBERG: dict[pa.DataType, IcebergType] = {
+    pa.bool_(): BooleanType(),
+    pa.int8(): IntegerType(),
+    pa.int16(): IntegerType(),
+    pa.int32(): IntegerType(),
+    pa.int64(): LongType(),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.string(): StringType(),
+    pa.large_string(): StringType(),
+    pa.binary(): BinaryType(),
+    pa.large_binary(): BinaryType(),
+    pa.date32(): DateType(),
+}
+_TO_ARROW: dict[IcebergType, pa.DataType] = {
+    BooleanType(): pa.bool_(),
+    IntegerType(): pa.int32(),
+    LongType(): pa.int64(),
+    FloatType(): pa.float32(),
+    DoubleType(): pa.float64(),
+    StringType(): pa.string(),
+    BinaryType(): pa.binary(),
+    DateType(): pa.date32(),
+    TimestampType(): pa.timestamp("us"),
+    TimestamptzType(): pa.timestamp("us", tz="UTC"),
+}
+
+
+# ---------------------------------------------------------------- a new table
+
+
+def iceberg_schema(schema: pa.Schema, *, table: str) -> Schema:
+    """The columns of a new table, with ids that are unique down to the last nested field."""
+    ids = count(1)
+    # Ids of the columns first, as every Iceberg writer numbers them.
+    top = [next(ids) for _ in schema]
+    return Schema(
+        *(
+            NestedField(field_id, field.name, _iceberg(field.type, field.name, ids, table), required=not field.nullable)
+            for field_id, field in zip(top, schema, strict=True)
+        )
+    )
+
+
+def widened(schema: pa.Schema) -> list[str]:
+    """What Iceberg has no type for and keeps in a wider one, as half sentences."""
+    return [text for field in schema for text in _widened(field, field.name)]
+
+
+def _widened(field: pa.Field, path: str) -> Iterator[str]:
+    named = sql_type(field)
+    if named is not None:
+        yield f"column {path} {named} becomes a plain {_base_name(field.type)}"
+    elif field.type in (pa.int8(), pa.int16()):
+        yield f"column {path} {'tinyint' if field.type == pa.int8() else 'smallint'} becomes int"
+    for child in _children(field.type):
+        yield from _widened(child, f"{path}.{child.name}")
+
+
+def _base_name(data_type: pa.DataType) -> str:
+    return "string" if pa.types.is_string(data_type) or pa.types.is_large_string(data_type) else "binary"
+
+
+def _children(data_type: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_map(data_type):
+        return [data_type.key_field, data_type.item_field]
+    if pa.types.is_struct(data_type) or pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
+        return [data_type.field(i) for i in range(data_type.num_fields)]
+    return []
+
+
+def _iceberg(data_type: pa.DataType, path: str, ids: Iterator[int], table: str) -> IcebergType:
+    types = pa.types
+    if data_type in _TO_ICEBERG:
+        return _TO_ICEBERG[data_type]
+    if types.is_fixed_size_binary(data_type):
+        return FixedType(data_type.byte_width)
+    if types.is_decimal(data_type) and data_type.precision <= 38:
+        return DecimalType(data_type.precision, data_type.scale)
+    if types.is_timestamp(data_type) and data_type.unit != "ns":
+        return TimestampType() if data_type.tz is None else TimestamptzType()
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        child = data_type.value_field
+        element_id = next(ids)
+        element = _iceberg(child.type, f"{path}[]", ids, table)
+        return ListType(element_id=element_id, element_type=element, element_required=not child.nullable)
+    if types.is_map(data_type):
+        key_id, value_id = next(ids), next(ids)
+        return MapType(
+            key_id=key_id,
+            key_type=_iceberg(data_type.key_type, f"{path}.key", ids, table),
+            value_id=value_id,
+            value_type=_iceberg(data_type.item_type, f"{path}.value", ids, table),
+            value_required=not data_type.item_field.nullable,
+        )
+    if types.is_struct(data_type):
+        numbered = [(next(ids), child) for child in data_type]
+        return StructType(
+            *(
+                NestedField(
+                    number,
+                    child.name,
+                    _iceberg(child.type, f"{path}.{child.name}", ids, table),
+                    required=not child.nullable,
+                )
+                for number, child in numbered
+            )
+        )
+    raise SchemaMismatchError(
+        f"Cannot create {table}: column {path} has type {data_type}, which Iceberg tables of version 2 do not have. "
+        "Cast or drop it."
+    )
+
+
+# ---------------------------------------------------------------- an existing table
+
+
+def arrow_schema(schema: Schema, *, table: str) -> pa.Schema:
+    """The table's columns as Arrow fields, each with its id: by that Iceberg finds a column in a file."""
+    return pa.schema([_arrow_field(field, field.name, table) for field in schema.fields])
+
+
+def _arrow_field(field: NestedField, path: str, table: str) -> pa.Field:
+    return pa.field(
+        field.name,
+        _arrow(field.field_type, path, table),
+        nullable=not field.required,
+        metadata={FIELD_ID: str(field.field_id).encode("ascii")},
+    )
+
+
+def _arrow(data_type: IcebergType, path: str, table: str) -> pa.DataType:
+    if data_type in _TO_ARROW:
+        return _TO_ARROW[data_type]
+    if isinstance(data_type, DecimalType):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    if isinstance(data_type, FixedType):
+        return pa.binary(len(data_type))
+    if isinstance(data_type, ListType):
+        return pa.list_(_arrow_field(data_type.element_field, f"{path}[]", table))
+    if isinstance(data_type, MapType):
+        return pa.map_(
+            _arrow_field(data_type.key_field, f"{path}.key", table),
+            _arrow_field(data_type.value_field, f"{path}.value", table),
+        )
+    if isinstance(data_type, StructType):
+        return pa.struct([_arrow_field(child, f"{path}.{child.name}", table) for child in data_type.fields])
+    raise UnsupportedTableError(f"Cannot use {table}: its column {path} has type {data_type}, which is not supported.")
+
+
+def keeps_all_columns(old: Schema, new: Schema) -> str | None:
+    """None when files written with ``old`` lose nothing under ``new``: at most optional columns were added."""
+    after = {field.field_id: field for field in new.fields}
+    for field in old.fields:
+        now = after.pop(field.field_id, None)
+        if now is None:
+            return f"column {field.name} was dropped"
+        # The text of a nested type has the names and ids of all its fields in it.
+        if now.name != field.name or str(now.field_type) != str(field.field_type):
+            return f"column {field.name} {field.field_type} became {now.name} {now.field_type}"
+        if now.required and not field.required:
+            return f"column {field.name} became not null"
+    required = [field.name for field in after.values() if field.required]
+    return f"the not-null column {required[0]} was added" if required else None

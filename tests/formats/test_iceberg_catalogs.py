@@ -1,0 +1,142 @@
+"""Which catalog the options mean, what is refused before anything is touched, and what is never shown."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import traceback
+import uuid
+from pathlib import Path
+
+import pytest
+
+from paimon_sink.core.errors import CorruptTableError, OptionError, StorageError
+from paimon_sink.maintain.verify import verify
+from tests.support.iceberg_engine import IcebergEngine
+from tests.support.lake import Lake, rows
+from tests.support.s3 import S3Server
+
+SECRET = "hunter2-very-secret"
+
+
+def test_a_path_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    lake = Lake({"path": str(tmp_path), "tableFormat": "iceberg"})
+    options = {key: value for key, value in lake.all_options().items() if key != "table"}
+
+    from paimon_sink import PwcDataSource
+
+    with pytest.raises(OptionError, match="lives in one"):
+        PwcDataSource(options).schema()
+
+
+def test_a_remote_warehouse_needs_a_catalog() -> None:
+    with pytest.raises(OptionError, match=r"catalog\.type and catalog\.uri"):
+        Lake({"warehouse": "s3://lake/warehouse", "tableFormat": "iceberg"}).open()
+
+
+def test_looking_for_a_table_leaves_nothing_behind(tmp_path: Path) -> None:
+    lake = Lake({"warehouse": str(tmp_path / "typo"), "tableFormat": "iceberg"})
+
+    with pytest.raises(Exception, match="no table"):
+        lake.open()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warehouse_with_blanks_and_odd_signs_works(tmp_path: Path) -> None:
+    lake = Lake({"warehouse": str(tmp_path / "my lake %20 ž"), "tableFormat": "iceberg"}).with_options(
+        partitionBy="day"
+    )
+    lake.append(0, rows(1, day="a/b c%"), rows(2, day=None))
+
+    assert lake.ids() == IcebergEngine(lake).read_ids() == [1, 2]
+
+
+def test_another_sqlite_file_may_be_named(tmp_path: Path) -> None:
+    lake = Lake(
+        {
+            "warehouse": str(tmp_path / "lake"),
+            "tableFormat": "iceberg",
+            "catalog.uri": f"sqlite:///{tmp_path}/other.db",
+        }
+    )
+    lake.append(0, rows(1))
+
+    assert lake.ids() == [1]
+    assert (tmp_path / "other.db").exists()
+    assert not (tmp_path / "lake" / "catalog.db").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"catalog.type": "sql", "catalog.uri": f"postgresql+psycopg2://me:{SECRET}@127.0.0.1:1/none?connect_timeout=2"},
+        {"catalog.type": "rest", "catalog.uri": "http://127.0.0.1:1", "catalog.token": SECRET},
+        {"catalog.type": f"{SECRET}", "catalog.uri": "x", "catalog.password": SECRET},
+        {"catalog.type": "sql", "catalog.uri": f"nonsense://me:{SECRET}@host/db"},
+    ],
+    ids=["sql", "rest", "no such type", "no such database"],
+)
+def test_a_catalog_that_fails_is_a_sentence_without_secrets(
+    options: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = Lake({"warehouse": str(tmp_path), "tableFormat": "iceberg", **options})
+
+    with caplog.at_level(logging.DEBUG), pytest.raises(StorageError, match=r"catalog of sales\.orders") as caught:
+        lake.open()
+
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert SECRET not in caplog.text
+
+
+def test_metadata_that_cannot_be_read_is_named(iceberg_sqlite_lake: Lake) -> None:
+    iceberg_sqlite_lake.append(0, rows(1))
+    IcebergEngine(iceberg_sqlite_lake).damage_snapshot(b"{}")
+
+    with pytest.raises(CorruptTableError, match=r"sales\.orders"):
+        iceberg_sqlite_lake.open()
+
+
+def test_metadata_that_is_gone_is_named(iceberg_sqlite_lake: Lake) -> None:
+    iceberg_sqlite_lake.append(0, rows(1))
+    for path in Path(iceberg_sqlite_lake.options["warehouse"]).rglob("*.metadata.json"):
+        path.unlink()
+
+    with pytest.raises(CorruptTableError, match="not there"):
+        iceberg_sqlite_lake.open()
+
+
+def test_without_the_extra_a_sentence_says_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["pyiceberg"] = None
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.registry import open_table
+try:
+    open_table(SinkOptions.parse({"warehouse": "/w", "table": "d.t", "tableFormat": "iceberg"}, purpose=Purpose.READ))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=Path.cwd())
+
+    assert answer.stdout.startswith("OptionError")
+    assert "pip install 'paimon-sink[iceberg]'" in answer.stdout
+
+
+@pytest.mark.s3
+def test_a_sql_catalog_may_keep_its_tables_on_s3(s3: S3Server, tmp_path: Path) -> None:
+    lake = Lake(
+        {
+            "warehouse": f"s3://{s3.bucket}/{uuid.uuid4().hex}",
+            "tableFormat": "iceberg",
+            "catalog.uri": f"sqlite:///{tmp_path}/catalog.db",
+            **s3.options(),
+        }
+    )
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+    lake.append(2, rows(2))
+
+    assert lake.ids() == IcebergEngine(lake).read_ids() == [0, 1, 2]
+    assert verify(lake.open()).problems == ()
