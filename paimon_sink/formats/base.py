@@ -22,6 +22,7 @@ from paimon_sink.storage.store import Store
 
 if TYPE_CHECKING:
     from paimon_sink.formats.audit import Audit
+    from paimon_sink.formats.expiry import Expired, Standing
 
 __all__ = [
     "Claim",
@@ -302,6 +303,20 @@ class Table(ABC):
     @abstractmethod
     def audit(self) -> Audit:
         """A fresh reading of the whole table, for those who check it."""
+
+    # maintenance
+
+    @abstractmethod
+    def standing(self) -> Standing:
+        """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
+
+    @abstractmethod
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        """Remove these snapshots, oldest first, and every file that only they name.
+
+        Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
+        half done, the next call finishes; no snapshot that stays ever names a missing file.
+        """
 
     # readers
 

@@ -28,6 +28,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired, Standing
 
 __all__ = ["Answer", "LyingTable"]
 
@@ -141,6 +142,12 @@ class LyingTable(Table):
 
     def audit(self) -> Audit:
         return self.inner.audit()
+
+    def standing(self) -> Standing:
+        return self.inner.standing()
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return self.inner.expire(snapshot_ids)
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         return self.inner.plan_splits(filters)

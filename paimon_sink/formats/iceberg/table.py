@@ -37,10 +37,12 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
+from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
@@ -239,6 +241,14 @@ class IcebergTable(Table):
 
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
+
+    # ------------------------------------------------------------ maintenance
+
+    def standing(self) -> IcebergStanding:
+        return IcebergStanding(self._loaded)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
 
     # ------------------------------------------------------------ readers
 
