@@ -47,9 +47,10 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     own = entries.pop(commit_user, None)
     line = list(ancestors(metadata, head))
     found = next((entry for snapshot in line if (entry := _written_by(snapshot, commit_user, own))), None)
-    if found is None and own is not None and metadata.snapshot_by_id(own.snapshot_id) is None:
+    if found is None and own is not None:
         number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
-        if not line or number < (line[-1].sequence_number or 0):
+        is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
+        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):
             # Expired from below the line, not rolled back: only the property still knows.
             found = own
     if found is not None:
@@ -105,13 +106,34 @@ def ledger_after_expiry(
         for user in users:
             ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
             known, said, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
-            if known is not None and known != said and known.snapshot_id in snapshot_ids:
-                to_set[key] = _encoded(known, metadata)
+            if known is not None:
+                if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
+                    to_set[key] = text
             elif known is None and said is not None and ledger.complete:
                 to_remove.append(key)
             elif known is None and said is not None:
                 to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
     return to_set, to_remove
+
+
+def _said_below(
+    known: LedgerEntry, said: LedgerEntry | None, head: Snapshot | None, snapshot_ids: Set[int], metadata: TableMetadata
+) -> str | None:
+    """What the property has to say of an entry that its line loses sight of; None where it says so, or need not."""
+    snapshot = metadata.snapshot_by_id(known.snapshot_id)
+    if snapshot is None:
+        # Out of sight already, and believed because of what the property says.
+        return None
+    is_gone = known.snapshot_id in snapshot_ids
+    for found in ancestors(metadata, head):
+        if found.snapshot_id in snapshot_ids:
+            break
+        if found.snapshot_id == known.snapshot_id:
+            return None
+    if is_gone:
+        return None if known == said else _encoded(known, metadata)
+    # A tag keeps the snapshot, and what led to it goes: it would look like one that was rolled back.
+    return _encoded(known, metadata, number=-(snapshot.sequence_number or 0))
 
 
 def ledger_key(branch: str, user: str) -> str:
