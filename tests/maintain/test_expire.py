@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.steps import Step, listening
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 from paimon_sink.maintain.verify import verify
 from paimon_sink.storage.local import LocalStore
 from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
+from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
 from tests.support.story import Story
@@ -170,6 +172,29 @@ def test_a_batch_that_was_rolled_back_is_written_again_after_expiry(lake: Lake) 
     lake.append(2, rows(2))
 
     assert lake.ids() == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize("step", [Step.AFTER_LOOK, Step.AFTER_BUILD, Step.BEFORE_PUT, Step.AFTER_PUT])
+@pytest.mark.parametrize("moves_on", [False, True], ids=["its base stays", "its base expires"])
+def test_beside_a_commit_at_any_step_both_are_whole(lake: Lake, step: Step, moves_on: bool) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    message = lake.write(rows(4))
+
+    def others() -> None:
+        with listening(lambda _: None):
+            if moves_on:
+                other_engine(lake).append(rows(100))
+                other_engine(lake).append(rows(101))
+            expire_at(lake, Retention(keep_last=1))
+
+    with listening(once_at(step, others)):
+        lake.commit(4, message)
+    lake.commit(4, message)
+
+    assert lake.ids() == [0, 1, 2, 3, 4, *([100, 101] if moves_on else [])]
+    assert lake.batch_ids().count(4) == 1
+    assert verify(lake.open()).problems == ()
 
 
 # ---------------------------------------------------------------- crashes

@@ -40,7 +40,7 @@ class TimeTravel(ABC):
     def branch(self, name: str, snapshot_id: int) -> None:
         """A branch that begins with this snapshot."""
 
-    def consume(self, name: str, next_snapshot: int) -> None:
+    def consume(self, name: str, next_snapshot: int) -> None:  # noqa: B027 - optional
         """A reader that goes on at this snapshot. Nothing where a format knows no such readers."""
 
 

@@ -1,0 +1,94 @@
+"""After a commit: a little expiry, in the same process, that never costs the batch."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from paimon_sink.core.clock import SystemClock
+from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.local import LocalStore
+from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
+
+
+@pytest.fixture(params=places())
+def lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
+
+
+@pytest.fixture
+def tomorrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of whoever has no other goes an hour for each second, so that snapshots age at once."""
+    start = time.time_ns()
+    monkeypatch.setattr(
+        SystemClock, "now_ms", lambda self: (start + 3600 * (time.time_ns() - start)) // 1_000_000, raising=True
+    )
+
+
+def a_stream(lake: Lake, batches: int, **options: str) -> None:
+    writer = lake.with_options(**options)
+    for batch in range(batches):
+        writer.append(batch, rows(batch))
+
+
+def test_a_stream_keeps_its_table_short(lake: Lake, tomorrow: None) -> None:
+    a_stream(lake, 8, expire__olderThan="1m", expire__keepLast="3")
+
+    assert len(lake.snapshot_ids()) <= 4
+    assert lake.ids() == list(range(8))
+
+
+def test_nothing_goes_unless_it_is_asked_for(lake: Lake, tomorrow: None) -> None:
+    a_stream(lake, 5, expire__keepLast="1")
+
+    assert len(lake.snapshot_ids()) == 5
+
+
+def test_at_most_the_limit_goes_after_one_commit(lake: Lake, tomorrow: None) -> None:
+    a_stream(lake, 8)
+
+    lake.with_options(expire__olderThan="1m", expire__keepLast="1", expire__limit="2").append(8, rows(8))
+
+    assert len(lake.snapshot_ids()) == 7
+
+
+def test_a_failure_is_a_warning_and_the_batch_is_in(
+    local_lake: Lake, tomorrow: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    a_stream(local_lake, 3)
+    delete = LocalStore.delete
+
+    def refuse(self: LocalStore, path: str) -> None:
+        if "/snapshot/" in path or "/manifest/" in path:
+            raise StorageError(f"Cannot delete {path}: 403")
+        delete(self, path)
+
+    monkeypatch.setattr(LocalStore, "delete", refuse)
+    with caplog.at_level(logging.WARNING):
+        local_lake.with_options(expire__olderThan="1m", expire__keepLast="1").append(3, rows(3))
+
+    assert local_lake.ids() == [0, 1, 2, 3]
+    assert "403" in caplog.text
+
+
+def test_a_look_at_a_young_table_is_a_few_reads_and_no_listing(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_stream(local_lake, 3)
+    reads: list[str] = []
+    listed: list[str] = []
+    read, names = LocalStore.read, LocalStore.list
+    monkeypatch.setattr(LocalStore, "read", lambda self, path: (reads.append(path), read(self, path))[1])
+    monkeypatch.setattr(LocalStore, "list", lambda self, path: (listed.append(path), names(self, path))[1])
+    local_lake.append(3, rows(3))
+    plain, reads[:] = list(reads), []
+    plain_listed, listed[:] = list(listed), []
+
+    local_lake.with_options(expire__olderThan="1d").append(4, rows(4))
+
+    assert len(reads) - len(plain) <= 2
+    assert len(listed) == len(plain_listed)
