@@ -112,6 +112,8 @@ class Plan:
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
+    written_ms: int | None = None
+    """When the first of its tasks began to write. None when none said."""
 
     @property
     def rows(self) -> int:

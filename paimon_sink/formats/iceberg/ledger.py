@@ -109,9 +109,9 @@ def ledger_after_expiry(
             if known is not None:
                 if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
                     to_set[key] = text
-            elif known is None and said is not None and ledger.complete:
+            elif said is not None and ledger.complete:
                 to_remove.append(key)
-            elif known is None and said is not None:
+            elif said is not None:
                 to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
     return to_set, to_remove
 

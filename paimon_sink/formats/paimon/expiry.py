@@ -168,7 +168,10 @@ class PaimonExpiry:
         lists = [snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
         lists = [name for name in lists if name]
         manifests = {
-            manifest.file_name for name in lists for manifest in self._read_list(name, must_be_whole=must_be_whole)
+            file
+            for name in lists
+            for manifest in self._read_list(name, must_be_whole=must_be_whole)
+            for file in (manifest.file_name, *(manifest.extra_files or ()))
         }
         others = {f"statistics/{snapshot.statistics}"} if snapshot.statistics else set()
         if snapshot.index_manifest:
@@ -225,7 +228,7 @@ class PaimonExpiry:
         live: set[str] = set()
         for snapshot in staying:
             manifests = [manifest for name in _lists_of(snapshot) for manifest in self._read_list(name)]
-            names = {manifest.file_name for manifest in manifests}
+            names = {file for manifest in manifests for file in (manifest.file_name, *(manifest.extra_files or ()))}
             for each in doomed:
                 each.manifests -= names
             if not files:

@@ -279,6 +279,8 @@ class PaimonTable(Table):
             lists=self._lists,
             manifests=self._manifests,
             path_of=self._path_of,
+            claims=self._claims,
+            partition_keys=self.partition_keys,
         )
 
     # ------------------------------------------------------------ maintenance
