@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.durations import duration_ms
+from paimon_sink.cli.figures import many, size
 from paimon_sink.cli.table_argument import table_argument
-from paimon_sink.cli.verify_command import _Bars, _many, _more, _size
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.clean import CleanReport, Leftover, clean
@@ -37,7 +38,7 @@ def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) ->
     """
     age_ms = duration_ms("--older-than", older_than)
     try:
-        with _Bars(Console(stderr=True, quiet=as_json)) as bars:
+        with Bars(Console(stderr=True, quiet=as_json)) as bars:
             report = clean(table, older_than_ms=age_ms, dry_run=not yes, progress=bars.move)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
@@ -76,12 +77,12 @@ def _show(console: Console, report: CleanReport) -> None:
             console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
         _more(console, len(report.orphans))
     if report.not_ours:
-        console.print(Text(f"{_many(len(report.not_ours), 'file')} of other forms, reported and left:"), soft_wrap=True)
+        console.print(Text(f"{many(len(report.not_ours), 'file')} of other forms, reported and left:"), soft_wrap=True)
         for found in report.not_ours[:_SHOWN]:
             console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
         _more(console, len(report.not_ours))
     if report.young:
-        note = f"{_many(report.young, 'file')} without a name younger than that: of running batches, or left lately."
+        note = f"{many(report.young, 'file')} without a name younger than that: of running batches, or left lately."
         console.print(Text(note, style="dim"), soft_wrap=True)
     console.print(Text(_summary(report), style="bold"), soft_wrap=True)
 
@@ -94,16 +95,19 @@ def _kinds(report: CleanReport) -> Grid:
     for found in report.orphans:
         kinds[found.kind.value].append(found.size_bytes)
     for kind, sizes in sorted(kinds.items()):
-        grid.add_row(Text(kind), Text(f"{len(sizes):,}"), Text(_size(sum(sizes))))
+        grid.add_row(Text(kind), Text(f"{len(sizes):,}"), Text(size(sum(sizes))))
     return grid
 
 
 def _summary(report: CleanReport) -> str:
-    size = _size(sum(found.size_bytes for found in report.orphans))
+    bytes_in_all = size(sum(found.size_bytes for found in report.orphans))
     if not report.orphans:
         return f"{report.table} has no file that nothing names and that is old enough."
     if report.dry_run:
-        return (
-            f"{_many(len(report.orphans), 'file')} of {report.table}, {size}, can go. Nothing was deleted: add --yes."
-        )
-    return f"Deleted {_many(report.deleted, 'file')} of {report.table}, {size}."
+        return f"{many(len(report.orphans), 'file')} of {report.table}, {size}, can go. Nothing was deleted: add --yes."
+    return f"Deleted {many(report.deleted, 'file')} of {report.table}, {bytes_in_all}."
+
+
+def _more(console: Console, found: int) -> None:
+    if found > _SHOWN:
+        console.print(f"    … and {found - _SHOWN:,} more; --json lists all", style="dim")

@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from paimon_sink.cli.durations import duration_ms
+from paimon_sink.cli.figures import many
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.formats.base import Publication, Table
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
@@ -87,13 +88,11 @@ def _show(console: Console, report: ExpiryReport) -> None:
 
 def _summary(report: ExpiryReport) -> str:
     if report.dry_run:
-        return f"{_many(len(report.chosen), 'snapshot')} of {report.table} would go. Nothing was changed."
+        return f"{many(len(report.chosen), 'snapshot')} of {report.table} would go. Nothing was changed."
     removed = report.removed
-    files = f"{_many(removed.data_files, 'data file')} and {_many(removed.metadata_files, 'metadata file')}"
-    left = f" {_many(removed.left_behind, 'file')} may be left behind; pwc clean finds them." * bool(
-        removed.left_behind
-    )
-    return f"Removed {_many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}"
+    files = f"{many(removed.data_files, 'data file')} and {many(removed.metadata_files, 'metadata file')}"
+    left = f" {many(removed.left_behind, 'file')} may be left behind; pwc clean finds them." * bool(removed.left_behind)
+    return f"Removed {many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}"
 
 
 def _when(found: Publication) -> str:
@@ -101,7 +100,3 @@ def _when(found: Publication) -> str:
         return datetime.fromtimestamp(found.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(found.at_ms)
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

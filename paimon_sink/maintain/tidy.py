@@ -9,24 +9,25 @@ import logging
 from collections.abc import Callable
 
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.base import Plan, Table
 from paimon_sink.maintain.expire import Retention, expire
 
-__all__ = ["tidy_after_commit"]
+__all__ = ["expire_a_little", "tidy_after_commit"]
 
 log = logging.getLogger(__name__)
 
 
-def tidy_after_commit(table: Table, options: SinkOptions) -> None:
+def tidy_after_commit(table: Table, options: SinkOptions, plan: Plan) -> None:
     """Do what the options ask for. Each chore looks first, and costs next to nothing where there is nothing to do."""
     for name, chore in _CHORES.items():
         try:
-            chore(table, options)
+            chore(table, options, plan)
         except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
-            log.warning("Could not %s of %s after a commit, the next one tries again: %s", name, table.label, error)
+            log.warning("Could not %s of %s after a commit, a later one tries again: %s", name, table.label, error)
 
 
-def _expire(table: Table, options: SinkOptions) -> None:
+def expire_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+    """Remove the oldest snapshots, a few at a time."""
     if options.expire_older_than_ms is None:
         return
     retention = Retention(options.expire_older_than_ms, options.expire_keep_last, options.expire_limit)
@@ -35,7 +36,7 @@ def _expire(table: Table, options: SinkOptions) -> None:
         log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
 
 
-_CHORES: dict[str, Callable[[Table, SinkOptions], None]] = {
-    "expire snapshots": _expire,
+_CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
+    "expire snapshots": expire_a_little,
 }
 """In the order they are done."""

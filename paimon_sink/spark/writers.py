@@ -95,7 +95,7 @@ class _Writer:
         coordinator = self._coordinator()
         outcome = coordinator.commit(plan)
         if outcome.snapshot_id is not None and not outcome.already_committed:
-            tidy_after_commit(coordinator.table, self._options)
+            tidy_after_commit(coordinator.table, self._options, plan)
 
     def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
