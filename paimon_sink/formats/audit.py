@@ -110,6 +110,10 @@ class Audit(ABC):
     def kind(self, path: str) -> FileKind:
         """What a file of the table is, by its path relative to it. In doubt it is kept."""
 
+    @abstractmethod
+    def added_by(self, manifest: str) -> Set[str]:
+        """Paths that a manifest adds which no snapshot names yet. Raises ``FileNotFoundError`` when it is gone."""
+
     def notes(self) -> Set[str]:
         """Files that no snapshot names and that somebody needs all the same. Read anew."""
         return frozenset()

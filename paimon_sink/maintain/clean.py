@@ -2,19 +2,20 @@
 
 The files are listed first and the references are read afterwards, and once more right before anything is deleted. So
 whatever a batch brought in meanwhile has its name by then. A batch that is still under way is told by the age of its
-files, and a commit of old files looks whether they are still there.
+files. Should it be older than that all the same, its commit and the cleaning see each other (``core/notices.py``).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError
-from paimon_sink.formats.audit import FileKind, Problem, Trouble
+from paimon_sink.core.notices import NOTICE_DIRECTORY, encode_notice, new_notice_name
+from paimon_sink.formats.audit import Audit, FileKind, Problem, Trouble
 from paimon_sink.formats.base import Table
 from paimon_sink.storage.store import Listed
 
@@ -75,17 +76,13 @@ def clean(
     if not dry_run:
         now_ms = min(now_ms, _clock_of_the_store(table))
     audit = table.audit()
-    root = table.location.rstrip("/") + "/"
-    found = [
-        Leftover(name := listed.path.removeprefix(root), audit.kind(name), listed.size_bytes, listed.modified_ms)
-        for listed in table.store.walk(table.location)
-    ]
+    found = list(_files(table, audit))
     # Only now: a batch that landed while the files were listed is in here.
     named = _references(table, tell)
     nameless = [file for file in found if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
     orphans = [file for file in suspects if _is_old(file, now_ms - older_than_ms)]
-    deleted = 0 if dry_run else _delete(table, orphans, tell)
+    deleted = 0 if dry_run else _delete(table, orphans, now_ms - older_than_ms, tell)
     return CleanReport(
         table=table.label,
         dry_run=dry_run,
@@ -97,6 +94,13 @@ def clean(
     )
 
 
+def _files(table: Table, audit: Audit) -> Iterator[Leftover]:
+    root = table.location.rstrip("/") + "/"
+    for listed in table.store.walk(table.location):
+        name = listed.path.removeprefix(root)
+        yield Leftover(name, audit.kind(name), listed.size_bytes, listed.modified_ms)
+
+
 def _is_old(file: Leftover, before_ms: int) -> bool:
     """A file whose age the store does not tell, or that is from the future, is not."""
     return file.modified_ms is not None and file.modified_ms < before_ms
@@ -104,11 +108,11 @@ def _is_old(file: Leftover, before_ms: int) -> bool:
 
 def _clock_of_the_store(table: Table) -> int:
     """Its ages are by its own clock. One that is behind ours would make a new file look old."""
-    path = table.store.join(table.location, "pwc", "clean", f".clock.{uuid.uuid4().hex}.tmp")
+    path = table.store.join(table.location, NOTICE_DIRECTORY, f".clock.{uuid.uuid4().hex}.tmp")
     table.store.write(path, b"")
     try:
         found: list[Listed] = [
-            file for file in table.store.walk(table.store.join(table.location, "pwc", "clean")) if file.path == path
+            file for file in table.store.walk(table.store.join(table.location, NOTICE_DIRECTORY)) if file.path == path
         ]
     finally:
         with suppress(PwcError, OSError):
@@ -159,14 +163,35 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     )
 
 
-def _delete(table: Table, orphans: Sequence[Leftover], tell: Progress) -> int:
+def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
     if not orphans:
         return 0
-    # A batch may have landed since the first reading. May go: no reading named it, and it is too old to be under way.
-    named = _references(table, tell)
-    doomed = [file.path for file in orphans if file.path not in named]
-    for start in range(0, len(doomed), _AT_ONCE):
-        some = doomed[start : start + _AT_ONCE]
-        table.store.delete_many(table.store.join(table.location, path) for path in some)
-        tell("files", start + len(some), len(doomed))
+    notice = table.store.join(table.location, NOTICE_DIRECTORY, new_notice_name())
+    table.store.write(notice, encode_notice(file.path for file in orphans))
+    try:
+        # After the notice: a batch may have landed since the first reading, or be about to.
+        spared = _references(table, tell) | _under_way(table, before_ms)
+        doomed = [file.path for file in orphans if file.path not in spared]
+        for start in range(0, len(doomed), _AT_ONCE):
+            # May go: it is old, no reading named it, and whoever commits from now on sees the notice.
+            some = doomed[start : start + _AT_ONCE]
+            table.store.delete_many(table.store.join(table.location, path) for path in some)
+            tell("files", start + len(some), len(doomed))
+    finally:
+        with suppress(PwcError, OSError):
+            table.store.delete(notice)
     return len(doomed)
+
+
+def _under_way(table: Table, before_ms: int) -> set[str]:
+    """What commits that are under way have written manifests for. The manifests of dead ones are old some day."""
+    audit = table.audit()
+    found = list(_files(table, audit))
+    named = _references(table, lambda part, done, of: None)
+    files: set[str] = set()
+    for manifest in found:
+        is_young = manifest.kind is FileKind.MANIFEST and not _is_old(manifest, before_ms)
+        if is_young and manifest.path not in named:
+            with suppress(FileNotFoundError):
+                files |= audit.added_by(manifest.path)
+    return files

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -77,11 +77,14 @@ def play_and_expire(place: Place, lake: Lake, seed: int, *, length: int = 9) -> 
 
         report = expire_at(lake, retention, now_ms=moment)
 
-        gone = {f"snapshot {found.snapshot_id}" for found in report.chosen}
-        assert time_travel(lake).states() == {name: ids for name, ids in states.items() if name not in gone}, story.told
+        ids = {found.snapshot_id for found in report.chosen}
+        gone = {f"snapshot {number}" for number in ids}
+        assert time_travel(lake).states() == {name: found for name, found in states.items() if name not in gone}, (
+            story.told
+        )
         assert story.changed(verdicts) == {}, story.told
         assert orphans(lake) == before, story.told
-        assert [f"snapshot {number}" for number in standing[-(retention.keep_last or 1) :] if number in gone] == []
+        assert ids.isdisjoint(standing[-(retention.keep_last or 1) :])
         assert all(found.at_ms < moment - (retention.older_than_ms or 0) for found in report.chosen)
         story.append()
 
@@ -206,48 +209,38 @@ class DiedError(BaseException):
     """The process ends here."""
 
 
-def deaths(monkeypatch: pytest.MonkeyPatch, store: type) -> Callable[[int], list[str]]:
-    """Lets a process die before its n-th deletion; gives the list of what it deleted."""
-    one, many = store.delete, store.delete_many
+@contextmanager
+def dying(allowed: int) -> Iterator[list[str]]:
+    """A process that may delete so many files, and dies before the next one; gives the list of what it deleted."""
+    deleted: list[str] = []
+    one = LocalStore.delete
 
-    def plan(allowed: int) -> list[str]:
-        deleted: list[str] = []
+    def delete(self: LocalStore, path: str) -> None:
+        if len(deleted) >= allowed:
+            raise DiedError
+        deleted.append(path)
+        one(self, path)
 
-        def delete(self: Any, path: str) -> None:
-            if len(deleted) >= allowed:
-                raise DiedError
-            deleted.append(path)
-            one(self, path)
-
-        def delete_many(self: Any, paths: Iterator[str]) -> None:
-            for path in paths:
-                self.delete(path)
-
-        monkeypatch.setattr(store, "delete", delete)
-        monkeypatch.setattr(store, "delete_many", delete_many)
-        return deleted
-
-    plan.heal = lambda: (monkeypatch.setattr(store, "delete", one), monkeypatch.setattr(store, "delete_many", many))  # type: ignore[attr-defined]
-    return plan
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStore, "delete", delete)
+        yield deleted
 
 
 @pytest.mark.needs("quick puts")
 def test_after_a_death_before_any_deletion_the_table_is_whole_and_the_next_run_finishes(
-    place: Place, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    place: Place, lake: Lake
 ) -> None:
     """Iceberg's next run has nothing to finish: the snapshots are out, and what is left is for ``clean``."""
-    plan = deaths(monkeypatch, LocalStore)
     for number in range(200):
         mine = Lake(lake.options, table=f"{lake.table}{number}")
         a_past(mine)
         states = time_travel(mine).states()
-        deleted = plan(number)
         died = False
         try:
-            expire_at(mine, Retention(keep_last=2))
+            with dying(number) as deleted:
+                expire_at(mine, Retention(keep_last=2))
         except DiedError:
             died = True
-        plan.heal()  # type: ignore[attr-defined]
         if died:
             assert readable(mine, states)
             expire_at(mine, Retention(keep_last=2))

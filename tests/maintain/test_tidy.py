@@ -82,8 +82,17 @@ def test_a_look_at_a_young_table_is_a_few_reads_and_no_listing(
     reads: list[str] = []
     listed: list[str] = []
     read, names = LocalStore.read, LocalStore.list
-    monkeypatch.setattr(LocalStore, "read", lambda self, path: (reads.append(path), read(self, path))[1])
-    monkeypatch.setattr(LocalStore, "list", lambda self, path: (listed.append(path), names(self, path))[1])
+
+    def noted_read(self: LocalStore, path: str) -> bytes:
+        reads.append(path)
+        return read(self, path)
+
+    def noted_list(self: LocalStore, path: str) -> list[str]:
+        listed.append(path)
+        return names(self, path)
+
+    monkeypatch.setattr(LocalStore, "read", noted_read)
+    monkeypatch.setattr(LocalStore, "list", noted_list)
     local_lake.append(3, rows(3))
     plain, reads[:] = list(reads), []
     plain_listed, listed[:] = list(listed), []

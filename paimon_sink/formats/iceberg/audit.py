@@ -18,7 +18,7 @@ from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
-from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.publications import publication
 
 __all__ = ["IcebergAudit"]
@@ -215,6 +215,10 @@ class IcebergAudit(Audit):
             name = path.removeprefix(root + "/")
             if name.startswith(("data/", "metadata/")):
                 yield name
+
+    def added_by(self, manifest: str) -> Set[str]:
+        location = f"{self._metadata.location.rstrip('/')}/{manifest}"
+        return {self._relative(path) for path in added_files(location, self._native.io)}
 
     def kind(self, path: str) -> FileKind:
         return kind_of(path)

@@ -336,6 +336,10 @@ class PaimonAudit(Audit):
     def kind(self, path: str) -> FileKind:
         return kind_of(path, partition_keys=self._partition_keys)
 
+    def added_by(self, manifest: str) -> Set[str]:
+        entries = self._manifests.read(manifest.rpartition("/")[2])
+        return {self._path_of(entry) for entry in entries if entry.kind == ADD}
+
     def notes(self) -> Set[str]:
         if self._not_named:
             raise CorruptTableError(
