@@ -114,8 +114,8 @@ class Audit(ABC):
     def added_by(self, manifest: str) -> Set[str]:
         """Paths that a manifest adds which no snapshot names yet. Raises ``FileNotFoundError`` when it is gone."""
 
-    def notes(self) -> Set[str]:
-        """Files that no snapshot names and that somebody needs all the same. Read anew."""
+    def notes(self, *, old: Set[str]) -> Set[str]:
+        """Files that no snapshot names and that somebody needs all the same, given which are of nobody under way."""
         return frozenset()
 
     @property

@@ -8,7 +8,7 @@ files. Should it be older than that all the same, its commit and the cleaning se
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -77,12 +77,13 @@ def clean(
         now_ms = min(now_ms, _clock_of_the_store(table))
     audit = table.audit()
     found = list(_files(table, audit))
+    old = {file.path for file in found if _is_old(file, now_ms - older_than_ms)}
     # Only now: a batch that landed while the files were listed is in here.
-    named = _references(table, tell)
+    named = _references(table, old, tell)
     nameless = [file for file in found if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
-    orphans = [file for file in suspects if _is_old(file, now_ms - older_than_ms)]
-    deleted = 0 if dry_run else _delete(table, orphans, now_ms - older_than_ms, tell)
+    orphans = [file for file in suspects if file.path in old]
+    deleted = 0 if dry_run else _delete(table, orphans, old, tell)
     return CleanReport(
         table=table.label,
         dry_run=dry_run,
@@ -125,10 +126,10 @@ def _clock_of_the_store(table: Table) -> int:
     return told
 
 
-def _references(table: Table, tell: Progress) -> set[str]:
+def _references(table: Table, old: Set[str], tell: Progress) -> set[str]:
     """Every file that a snapshot, tag or branch names. Read again should the table change under the reading."""
     for attempt in range(1, _READINGS + 1):
-        names, problems = _reading(table, tell)
+        names, problems = _reading(table, old, tell)
         # Data files are not looked at here: one that is missing is no reason to keep others.
         if not problems:
             return names
@@ -137,7 +138,7 @@ def _references(table: Table, tell: Progress) -> set[str]:
     raise AssertionError("not reached")
 
 
-def _reading(table: Table, tell: Progress) -> tuple[set[str], list[Problem]]:
+def _reading(table: Table, old: Set[str], tell: Progress) -> tuple[set[str], list[Problem]]:
     audit = table.audit()
     lines = audit.lines()
     total, done = sum(len(line.publications) for line in lines), 0
@@ -151,7 +152,7 @@ def _reading(table: Table, tell: Progress) -> tuple[set[str], list[Problem]]:
             names.update(file.path for file in contents.entered)
             done += 1
             tell("snapshots", done, total)
-    return names | audit.metadata_files | audit.notes(), problems
+    return names | audit.metadata_files | audit.notes(old=old), problems
 
 
 def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
@@ -163,14 +164,14 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     )
 
 
-def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
+def _delete(table: Table, orphans: Sequence[Leftover], old: Set[str], tell: Progress) -> int:
     if not orphans:
         return 0
     notice = table.store.join(table.location, NOTICE_DIRECTORY, new_notice_name())
     table.store.write(notice, encode_notice(file.path for file in orphans))
     try:
         # After the notice: a batch may have landed since the first reading, or be about to.
-        spared = _references(table, tell) | _under_way(table, before_ms)
+        spared = _spared(table, old, tell)
         doomed = [file.path for file in orphans if file.path not in spared]
         for start in range(0, len(doomed), _AT_ONCE):
             # May go: it is old, no reading named it, and whoever commits from now on sees the notice.
@@ -183,15 +184,13 @@ def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Pro
     return len(doomed)
 
 
-def _under_way(table: Table, before_ms: int) -> set[str]:
-    """What commits that are under way have written manifests for. The manifests of dead ones are old some day."""
+def _spared(table: Table, old: Set[str], tell: Progress) -> set[str]:
+    """What is named by now, and what commits under way have written manifests for. Those of dead ones get old too."""
     audit = table.audit()
     found = list(_files(table, audit))
-    named = _references(table, lambda part, done, of: None)
-    files: set[str] = set()
+    named = _references(table, old, tell)
     for manifest in found:
-        is_young = manifest.kind is FileKind.MANIFEST and not _is_old(manifest, before_ms)
-        if is_young and manifest.path not in named:
+        if manifest.kind is FileKind.MANIFEST and manifest.path not in named and manifest.path not in old:
             with suppress(FileNotFoundError):
-                files |= audit.added_by(manifest.path)
-    return files
+                named |= audit.added_by(manifest.path)
+    return named

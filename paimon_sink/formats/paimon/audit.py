@@ -340,13 +340,15 @@ class PaimonAudit(Audit):
         entries = self._manifests.read(manifest.rpartition("/")[2])
         return {self._path_of(entry) for entry in entries if entry.kind == ADD}
 
-    def notes(self) -> Set[str]:
+    def notes(self, *, old: Set[str]) -> Set[str]:
         if self._not_named:
             raise CorruptTableError(
                 f"A changelog of {self._location} names files nobody can tell: {self._not_named[0]}. Nothing was "
                 "deleted. Run it again, or let the engine that keeps the changelog clean up."
             )
-        return frozenset(map(self._relative, self._claims.needed()))
+        paths = {self._relative(path): path for path in self._claims.paths()}
+        spent = self._claims.spent(full for path, full in paths.items() if path in old)
+        return {path for path, full in paths.items() if full not in spent}
 
     @property
     def metadata_files(self) -> Set[str]:
