@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from paimon_sink.core.errors import CommitConflictError
-from paimon_sink.core.notices import NOTICE_DIRECTORY, decode_notice, is_notice
+from paimon_sink.core.notices import decode_notice, is_notice
 from paimon_sink.formats.base import Plan, Table
 
 __all__ = ["missing_files"]
@@ -36,7 +36,7 @@ def missing_files(table: Table, plan: Plan, *, now_ms: int) -> list[str]:
 
 def _doomed(table: Table) -> set[str]:
     """What is on a notice."""
-    directory = table.store.join(table.location, NOTICE_DIRECTORY)
+    directory = table.store.join(table.location, table.note_path("").rpartition("/")[0])
     found: set[str] = set()
     for name in table.store.list(directory):
         if is_notice(name):

@@ -7,25 +7,25 @@ old files writes its manifests and then looks for notices. Whichever comes secon
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable
 
 from paimon_sink.core.strict_json import is_text, read_json
 
-__all__ = ["NOTICE_DIRECTORY", "decode_notice", "encode_notice", "is_notice", "new_notice_name"]
+__all__ = ["decode_notice", "encode_notice", "is_notice", "new_note"]
 
-NOTICE_DIRECTORY = "pwc/clean"
-"""Relative to the table."""
-_PREFIX, _SUFFIX = ".doomed.", ".tmp"
-
-
-def new_notice_name() -> str:
-    """A temporary file by its form, so that one left by a crash is cleaned up like any other."""
-    return f"{_PREFIX}{uuid.uuid4().hex}{_SUFFIX}"
+_DOOMED = "doomed"
+_NOTICE = re.compile(rf".*\b{_DOOMED}\.[0-9a-f]{{32}}\.[a-z]+")
 
 
-def is_notice(name: str) -> bool:
-    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+def new_note(subject: str = _DOOMED) -> str:
+    """A name of its own. Formats give it the form of a temporary file: one left by a crash is cleaned up like any."""
+    return f"{subject}.{uuid.uuid4().hex}"
+
+
+def is_notice(file_name: str) -> bool:
+    return _NOTICE.fullmatch(file_name) is not None
 
 
 def encode_notice(paths: Iterable[str]) -> bytes:

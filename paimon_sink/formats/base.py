@@ -308,6 +308,10 @@ class Table(ABC):
 
     # maintenance
 
+    def note_path(self, name: str) -> str:
+        """Where a passing note of ours may lie, relative to the table. Some stores take only a format's own names."""
+        return f"pwc/clean/.{name}.tmp"
+
     @abstractmethod
     def standing(self) -> Standing:
         """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""

@@ -7,23 +7,23 @@ files. Should it be older than that all the same, its commit and the cleaning se
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError
-from paimon_sink.core.notices import NOTICE_DIRECTORY, encode_notice, new_notice_name
-from paimon_sink.formats.audit import Audit, FileKind, Problem, Trouble
+from paimon_sink.core.notices import encode_notice, new_note
+from paimon_sink.formats.audit import FileKind, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Table
-from paimon_sink.storage.store import Listed
 
 __all__ = ["LEAST_AGE_MS", "CleanReport", "Leftover", "Progress", "clean"]
 
 LEAST_AGE_MS = 3_600_000
 _READINGS = 3
 _AT_ONCE = 1000
+_READERS = 8
 
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
@@ -75,15 +75,14 @@ def clean(
     now_ms = (clock or SystemClock()).now_ms()
     if not dry_run:
         now_ms = min(now_ms, _clock_of_the_store(table))
-    audit = table.audit()
-    found = list(_files(table, audit))
-    old = {file.path for file in found if _is_old(file, now_ms - older_than_ms)}
+    before_ms = now_ms - older_than_ms
+    listing = _Listing.of(table, before_ms)
     # Only now: a batch that landed while the files were listed is in here.
-    named = _references(table, old, tell)
-    nameless = [file for file in found if file.path not in named]
+    named = _references(table, listing, tell)
+    nameless = [file for file in listing.files if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
-    orphans = [file for file in suspects if file.path in old]
-    deleted = 0 if dry_run else _delete(table, orphans, old, tell)
+    orphans = [file for file in suspects if file.path in listing.old]
+    deleted = 0 if dry_run else _delete(table, orphans, before_ms, tell)
     return CleanReport(
         table=table.label,
         dry_run=dry_run,
@@ -95,13 +94,6 @@ def clean(
     )
 
 
-def _files(table: Table, audit: Audit) -> Iterator[Leftover]:
-    root = table.location.rstrip("/") + "/"
-    for listed in table.store.walk(table.location):
-        name = listed.path.removeprefix(root)
-        yield Leftover(name, audit.kind(name), listed.size_bytes, listed.modified_ms)
-
-
 def _is_old(file: Leftover, before_ms: int) -> bool:
     """A file whose age the store does not tell, or that is from the future, is not."""
     return file.modified_ms is not None and file.modified_ms < before_ms
@@ -109,12 +101,10 @@ def _is_old(file: Leftover, before_ms: int) -> bool:
 
 def _clock_of_the_store(table: Table) -> int:
     """Its ages are by its own clock. One that is behind ours would make a new file look old."""
-    path = table.store.join(table.location, NOTICE_DIRECTORY, f".clock.{uuid.uuid4().hex}.tmp")
+    path = table.store.join(table.location, table.note_path(new_note("clock")))
     table.store.write(path, b"")
     try:
-        found: list[Listed] = [
-            file for file in table.store.walk(table.store.join(table.location, NOTICE_DIRECTORY)) if file.path == path
-        ]
+        found = [file for file in table.store.walk(path.rpartition("/")[0]) if file.path == path]
     finally:
         with suppress(PwcError, OSError):
             table.store.delete(path)
@@ -126,11 +116,25 @@ def _clock_of_the_store(table: Table) -> int:
     return told
 
 
-def _references(table: Table, old: Set[str], tell: Progress) -> set[str]:
+@dataclass(frozen=True)
+class _Listing:
+    """The files as they were listed, and which of them are of nobody under way."""
+
+    files: tuple[Leftover, ...]
+    old: frozenset[str]
+
+    @classmethod
+    def of(cls, table: Table, before_ms: int) -> _Listing:
+        audit, root = table.audit(), table.location.rstrip("/") + "/"
+        names = ((listed.path.removeprefix(root), listed) for listed in table.store.walk(table.location))
+        files = tuple(Leftover(name, audit.kind(name), file.size_bytes, file.modified_ms) for name, file in names)
+        return cls(files, frozenset(file.path for file in files if _is_old(file, before_ms)))
+
+
+def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
     """Every file that a snapshot, tag or branch names. Read again should the table change under the reading."""
     for attempt in range(1, _READINGS + 1):
-        names, problems = _reading(table, old, tell)
-        # Data files are not looked at here: one that is missing is no reason to keep others.
+        names, problems = _reading(table, listing, tell)
         if not problems:
             return names
         if attempt == _READINGS:
@@ -138,21 +142,34 @@ def _references(table: Table, old: Set[str], tell: Progress) -> set[str]:
     raise AssertionError("not reached")
 
 
-def _reading(table: Table, old: Set[str], tell: Progress) -> tuple[set[str], list[Problem]]:
+def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str], list[Problem]]:
     audit = table.audit()
     lines = audit.lines()
     total, done = sum(len(line.publications) for line in lines), 0
-    names: set[str] = set()
+    files: dict[str, StoredFile] = {}
     problems: list[Problem] = []
     for line in lines:
         problems += line.problems
         for publication in line.publications:
             contents = audit.contents(line, publication)
             problems += contents.problems
-            names.update(file.path for file in contents.entered)
+            files.update((file.path, file) for file in contents.entered)
             done += 1
             tell("snapshots", done, total)
-    return names | audit.metadata_files | audit.notes(old=old), problems
+    problems += _missing(table, files.values(), listing)
+    return files.keys() | audit.metadata_files | audit.notes(old=listing.old), problems
+
+
+def _missing(table: Table, named: Iterable[StoredFile], listing: _Listing) -> Iterator[Problem]:
+    """Files that are named and not there. Perhaps they are there under another name, which then looks like nobody's:
+    engines have spelled some partition values in more than one way."""
+    present = {file.path for file in listing.files}
+    unseen = [file.path for file in named if not file.is_elsewhere and file.path not in present]
+    with ThreadPoolExecutor(_READERS) as readers:
+        answers = readers.map(lambda path: table.store.exists(table.store.join(table.location, path)), unseen)
+        for path, is_there in zip(unseen, answers, strict=True):
+            if not is_there:
+                yield Problem(Trouble.MISSING_FILE, path, "is not there, although a snapshot names it")
 
 
 def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
@@ -164,14 +181,14 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     )
 
 
-def _delete(table: Table, orphans: Sequence[Leftover], old: Set[str], tell: Progress) -> int:
+def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
     if not orphans:
         return 0
-    notice = table.store.join(table.location, NOTICE_DIRECTORY, new_notice_name())
+    notice = table.store.join(table.location, table.note_path(new_note()))
     table.store.write(notice, encode_notice(file.path for file in orphans))
     try:
         # After the notice: a batch may have landed since the first reading, or be about to.
-        spared = _spared(table, old, tell)
+        spared = _spared(table, before_ms, tell)
         doomed = [file.path for file in orphans if file.path not in spared]
         for start in range(0, len(doomed), _AT_ONCE):
             # May go: it is old, no reading named it, and whoever commits from now on sees the notice.
@@ -184,13 +201,13 @@ def _delete(table: Table, orphans: Sequence[Leftover], old: Set[str], tell: Prog
     return len(doomed)
 
 
-def _spared(table: Table, old: Set[str], tell: Progress) -> set[str]:
+def _spared(table: Table, before_ms: int, tell: Progress) -> set[str]:
     """What is named by now, and what commits under way have written manifests for. Those of dead ones get old too."""
+    listing = _Listing.of(table, before_ms)
+    named = _references(table, listing, tell)
     audit = table.audit()
-    found = list(_files(table, audit))
-    named = _references(table, old, tell)
-    for manifest in found:
-        if manifest.kind is FileKind.MANIFEST and manifest.path not in named and manifest.path not in old:
+    for file in listing.files:
+        if file.kind is FileKind.MANIFEST and file.path not in named and file.path not in listing.old:
             with suppress(FileNotFoundError):
-                named |= audit.added_by(manifest.path)
+                named |= audit.added_by(file.path)
     return named

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_sink.core.errors import CorruptTableError, OptionError, TableChangedError
+from paimon_sink.core.errors import CorruptTableError, OptionError, TableChangedError, UnsupportedTableError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.audit import FileKind
 from paimon_sink.maintain.clean import CleanReport, clean
+from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.verify import verify
 from tests.support.ages import TWO_DAYS_MS, Ages
 from tests.support.batches import opened, sealed
@@ -77,13 +78,15 @@ def old_message(lake: Lake, *ids: int) -> object:
     return sealed(replace(message, written_ms=message.written_ms - TWO_DAYS_MS))
 
 
-def test_what_the_dead_left_goes_and_all_else_stays(lake: Lake, ages: Ages) -> None:
+def test_what_the_dead_left_goes_and_all_else_stays(place: Place, lake: Lake, ages: Ages) -> None:
+    others, temporary = set(OTHERS), f"{'metadata' if lake.format == 'iceberg' else 'manifest'}/.x.{'0' * 32}.tmp"
     lake.append(0, rows(0))
     lake.append(1, rows(1))
     live = set(lake.files())
     left = {*lake.files_of([lake.write(rows(8))]), *killed_commit(lake, 9)}
-    home = "metadata" if lake.format == "iceberg" else "manifest"
-    put(lake, f"{home}/.something.{'0' * 32}.tmp", *OTHERS)
+    if "odd names" in place.lacks:
+        others, temporary = set(), lake.open().note_path(f"x.{'0' * 32}")
+    put(lake, temporary, *others)
     ages.grow_old(lake)
     before = lake.files()
 
@@ -92,13 +95,13 @@ def test_what_the_dead_left_goes_and_all_else_stays(lake: Lake, ages: Ages) -> N
     assert lake.files() == before
     assert {found.path for found in dry.orphans if found.kind is FileKind.DATA} == left
     assert {found.kind for found in dry.orphans} >= {FileKind.DATA, FileKind.MANIFEST, FileKind.TEMPORARY}
-    assert {found.path for found in dry.not_ours} == set(OTHERS)
+    assert {found.path for found in dry.not_ours} == others
 
     done = cleaned(lake)
 
     assert done.deleted == len(dry.orphans)
     assert {found.path for found in done.orphans} == {found.path for found in dry.orphans}
-    assert without_claims(lake.files()) == without_claims(live) | set(OTHERS)
+    assert without_claims(lake.files()) == without_claims(live) | others
     assert other_engine(lake).stray_metadata() == []
     assert lake.ids() == [0, 1]
     assert verify(lake.open()).problems == ()
@@ -237,6 +240,57 @@ def test_a_table_that_cannot_be_read_whole_is_refused(lake: Lake, ages: Ages) ->
         cleaned(lake)
 
     assert [path for path in lake.files() if "pwc/clean" not in path] == files
+
+
+@pytest.mark.needs("odd names")
+def test_odd_partition_values_make_no_live_file_look_dead(lake: Lake, ages: Ages) -> None:
+    odd = ["a/b", "ä ö", "100%", "a=b", "a%2Fb", "[x]*?", "x+y&z", ".", "#1", None]
+    writer = lake.with_options(partitionBy="day")
+    message = writer.write(*(rows(number, day=day) for number, day in enumerate(odd)))
+    writer.commit(0, message)
+    other_engine(lake).append(rows(100, day="c/d e"))
+    ages.grow_old(lake)
+    files = lake.data_files()
+
+    report = cleaned(lake)
+
+    assert report.not_ours == ()
+    assert lake.data_files() == files
+    assert lake.ids() == [*range(len(odd)), 100]
+
+
+@pytest.mark.damages
+def test_while_a_live_file_is_missing_none_is_deleted(lake: Lake, ages: Ages) -> None:
+    """It may be there under another spelling, which then looks like an orphan."""
+    lake.append(0, rows(0))
+    table = lake.open()
+    (live,) = lake.data_files()
+    lake.write(rows(1))
+    table.store.delete(table.store.join(table.location, live))
+    ages.grow_old(lake)
+    files = lake.data_files()
+
+    with pytest.raises(CorruptTableError, match="is not there"):
+        cleaned(lake)
+
+    assert lake.data_files() == files
+
+
+def test_an_iceberg_table_that_forbids_deletion_is_left_alone(iceberg_sqlite_lake: Lake, ages: Ages) -> None:
+    lake = iceberg_sqlite_lake.with_options(table__gc__enabled="false")
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    lake.write(rows(2))
+    ages.grow_old(lake)
+    files = lake.data_files()
+
+    with pytest.raises(UnsupportedTableError, match=r"gc\.enabled"):
+        cleaned(lake)
+    with pytest.raises(UnsupportedTableError, match=r"gc\.enabled"):
+        expire(lake.open(), Retention(keep_last=1))
+
+    assert lake.data_files() == files
+    assert len(lake.snapshot_ids()) == 2
 
 
 def test_less_than_an_hour_is_refused(local_lake: Lake) -> None:

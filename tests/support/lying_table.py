@@ -143,6 +143,9 @@ class LyingTable(Table):
     def audit(self) -> Audit:
         return self.inner.audit()
 
+    def note_path(self, name: str) -> str:
+        return self.inner.note_path(name)
+
     def standing(self) -> Standing:
         return self.inner.standing()
 

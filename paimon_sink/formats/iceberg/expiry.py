@@ -31,6 +31,7 @@ from pyiceberg.table.update import (
 from paimon_sink.core.errors import CommitConflictError, PwcError, StorageError
 from paimon_sink.formats.expiry import Expired, Standing, StandingLine
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
+from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import ancestors, ledger_after_expiry
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
@@ -87,6 +88,7 @@ class IcebergExpiry:
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         native = self.load()
         before = native.metadata
+        check_collectable(before.properties, table=self.label)
         known = {snapshot.snapshot_id: snapshot for snapshot in before.snapshots}
         if not known.keys() >= set(snapshot_ids) or self._is_named(before, snapshot_ids):
             raise self._moved_on()

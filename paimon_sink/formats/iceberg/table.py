@@ -44,6 +44,7 @@ from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.kinds import note_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
     is_untouched,
@@ -243,6 +244,9 @@ class IcebergTable(Table):
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
 
     # ------------------------------------------------------------ maintenance
+
+    def note_path(self, name: str) -> str:
+        return note_path(name)
 
     def standing(self) -> IcebergStanding:
         return IcebergStanding(self._loaded)
