@@ -109,13 +109,16 @@ def test_walking_tells_sizes_and_ages_by_the_clock_of_the_store(store: Store) ->
     found = {listed.path: listed for listed in store.walk(store.root)}
 
     assert {path: listed.size_bytes for path, listed in found.items()} == {before: 3, after: 0}
-    times = found[before].modified_ms, found[after].modified_ms
-    assert times[0] is not None
-    assert times[1] is not None
-    assert times[0] <= times[1]
-    # The servers of the tests run on this machine.
-    assert abs(times[1] - time.time() * 1000) < 3_600_000
     assert list(store.walk(store.join(store.root, "nothing"))) == []
+    first, second = found[before].modified_ms, found[after].modified_ms
+    if store.root.startswith("memory:"):
+        # It keeps no ages in its listings, and says so.
+        assert (first, second) == (None, None)
+        return
+    assert first is not None
+    assert second is not None
+    # The servers of the tests run on this machine.
+    assert first <= second < time.time() * 1000 + 3_600_000
 
 
 def test_a_directory_exists_but_has_no_size(store: Store) -> None:
