@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
@@ -44,20 +45,28 @@ class PaimonStanding(Standing):
         return [StandingLine(self._oldest_first(), self._size)]
 
     def pins(self) -> range:
-        newest = self.snapshots.newest()
+        newest = self._newest
         if newest is None:
             return range(0)
         first = min([newest.id, self._newest_ledger(newest), *self._consumed()])
         return range(first, newest.id + 1)
 
+    @cached_property
+    def _earliest(self) -> Snapshot | None:
+        return self.snapshots.earliest()
+
+    @cached_property
+    def _newest(self) -> Snapshot | None:
+        return self.snapshots.newest()
+
     def _oldest_first(self) -> Iterator[Publication]:
-        snapshot = self.snapshots.earliest()
+        snapshot = self._earliest
         while snapshot is not None:
             yield publication(snapshot)
             snapshot = self.snapshots.read(snapshot.id + 1)
 
     def _size(self) -> int:
-        earliest, newest = self.snapshots.earliest(), self.snapshots.newest()
+        earliest, newest = self._earliest, self._newest
         return 0 if earliest is None or newest is None else newest.id - earliest.id + 1
 
     def _newest_ledger(self, newest: Snapshot) -> int:
