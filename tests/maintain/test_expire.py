@@ -135,6 +135,24 @@ def test_overwritten_files_go_with_the_last_snapshot_that_has_them(lake: Lake) -
     assert len(lake.data_files()) == 2
 
 
+def test_a_file_that_a_tag_or_a_branch_has_too_stays(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    time_travel(lake).tag("kept", lake.snapshot_ids()[0])
+    lake.append(1, rows(1))
+    time_travel(lake).branch("side", lake.snapshot_ids()[1])
+    lake.append(2, rows(2))
+    lake.commit(3, lake.write(rows(3)), overwrite=True)
+
+    expire_at(lake, Retention(keep_last=1))
+
+    states = time_travel(lake).states()
+    assert [0] in states.values()
+    assert [0, 1] in states.values()
+    # Of the files, only that of batch 2 was nobody's.
+    assert len(lake.data_files()) == 3
+    assert verify(lake.open()).problems == ()
+
+
 def test_a_consumer_keeps_what_it_has_not_read(place: Place, lake: Lake) -> None:
     for batch in range(5):
         lake.append(batch, rows(batch))

@@ -81,7 +81,7 @@ MAINTENANCE_MUTANTS = (
         ICEBERG,
         "                    candidates -= paths\n",
         "                    pass\n",
-        (DEATHS,),
+        (f"{EXPIRE}::test_a_file_that_a_tag_or_a_branch_has_too_stays",),
     ),
     Mutant(
         "iceberg-expiry-deletes-live-manifests",

@@ -45,12 +45,12 @@ _READERS = 8
 
 
 class IcebergStanding(Standing):
-    """Every branch, and what none of them stands on. All of it is in the metadata, which is read once."""
+    """Every branch, and what none of them stands on. All of it is in the metadata."""
 
     goes_in_order = False
 
-    def __init__(self, load: Callable[[], NativeTable]) -> None:
-        self._metadata: TableMetadata = load().metadata
+    def __init__(self, metadata: TableMetadata) -> None:
+        self._metadata = metadata
 
     def lines(self) -> list[StandingLine]:
         held: set[int] = set()

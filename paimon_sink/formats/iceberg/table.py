@@ -96,6 +96,7 @@ class IcebergTable(Table):
         self.partitioned_by = self.partitioning.texts
         self.compression, self.compression_level = _compression(metadata.properties, compression)
         self._tables = tables
+        self._published: TableMetadata | None = None
         self._metrics = MetricsPlan(metadata.schema(), metadata.properties)
         _check_branch(metadata, branch, label)
 
@@ -190,6 +191,7 @@ class IcebergTable(Table):
             built.refusals += 1
             built.files = (*built.files, *conflict.written)
             return PutOutcome.LOST
+        self._published = after
         self._delete_old_metadata(built.native.metadata, after)
         return PutOutcome.LANDED
 
@@ -249,7 +251,9 @@ class IcebergTable(Table):
         return note_path(name)
 
     def standing(self) -> IcebergStanding:
-        return IcebergStanding(self._loaded)
+        # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
+        published, self._published = self._published, None
+        return IcebergStanding(published or self._loaded().metadata)
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
