@@ -40,7 +40,7 @@ from paimon_sink.formats.base import (
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
-from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
+from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
@@ -110,7 +110,12 @@ class IcebergTable(Table):
             partition=tuple(None if value is None else str(value) for value in file.partition),
             rows=file.footer.num_rows,
             size_bytes=file.size_bytes,
-            entry=encode_entry(file, self._metrics.collect(file), self.partitioning),
+            entry=encode_entry(
+                file,
+                self._metrics.collect(file),
+                self.partitioning,
+                table_location=self.native.metadata.location,
+            ),
         )
 
     # ------------------------------------------------------------ coordinator
@@ -144,12 +149,11 @@ class IcebergTable(Table):
             else keeps_all_columns(schemas[schema_id], metadata.schema())
             for schema_id in sorted(plan.schema_ids - {metadata.current_schema_id})
         ]
-        if any(spec_of(file) != metadata.default_spec_id for file in plan.files):
-            problems.append("the partitioning changed")
+        problems += changes_since(plan.files, spec_id=metadata.default_spec_id, table_location=metadata.location)
         for problem in filter(None, problems):
             raise TableChangedError(
                 f"Cannot commit to {self.label}: while the batch was being written, {problem}. Nothing was "
-                "committed. Restart the query to write the batch with the new schema."
+                "committed. Restart the query to write the batch again, into the table as it is now."
             )
 
     def build(
@@ -220,6 +224,9 @@ class IcebergTable(Table):
         snapshot = None if native is None else native.metadata.snapshot_by_id(entry.snapshot_id)
         if native is None or snapshot is None or properties_of(snapshot).get(_COMMIT_ID) != entry.commit_id:
             return None
+        if sum(_same_batch(found, snapshot) for found in native.metadata.snapshots) > 1:
+            # It was rolled back once and written again. A tag or a branch may still name the files of the first time.
+            return None
         try:
             return frozenset(
                 self._relative(found.data_file.file_path)
@@ -250,7 +257,7 @@ class IcebergTable(Table):
         return plan_splits(native, head, filters, label=self.label)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return read_split(self.native, split, columns, self.schema)
+        return read_split(self.native, split, columns, self.schema, label=self.label)
 
     # ------------------------------------------------------------ inside
 
@@ -325,6 +332,11 @@ def _signature(plan: Plan, commit_id: str) -> dict[str, str]:
     if plan.query_id is not None:
         said["pwc.query-id"] = plan.query_id
     return said
+
+
+def _same_batch(one: Snapshot, other: Snapshot) -> bool:
+    names = ("pwc.commit-user", "pwc.batch-id", "pwc.query-id")
+    return [properties_of(one).get(name) for name in names] == [properties_of(other).get(name) for name in names]
 
 
 def _could_still_land(before: TableMetadata, now: TableMetadata, branch: str) -> bool:

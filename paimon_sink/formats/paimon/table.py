@@ -242,6 +242,9 @@ class PaimonTable(Table):
         snapshot = self._snapshots.read(entry.snapshot_id)
         if snapshot is None or (snapshot.properties or {}).get(COMMIT_ID) != entry.commit_id:
             return None
+        if self.store.list(self.store.join(self.location, "branch")):
+            # One of them may stand on the same batch as it was before a rollback. (Tags go with what is rolled back.)
+            return None
         try:
             added = [
                 found
