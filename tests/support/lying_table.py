@@ -127,6 +127,9 @@ class LyingTable(Table):
         self.discarded += 1
         self.inner.discard(prepared)
 
+    def sweep(self) -> None:
+        self.inner.sweep()
+
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         return self.inner.files_added_by(entry)
 
