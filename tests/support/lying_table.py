@@ -92,6 +92,9 @@ class LyingTable(Table):
         while self._late:
             self.inner.put(self._late.pop(0))
 
+    def fail_read_backs(self, times: int) -> None:
+        self._failing_read_backs = times
+
     def settle(self, prepared: Prepared) -> PutOutcome:
         if self._failing_read_backs > 0:
             self._failing_read_backs -= 1
