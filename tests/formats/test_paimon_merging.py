@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -360,6 +360,28 @@ def test_a_rewrite_leaves_full_manifests_of_other_partitions_as_they_are(local_l
     assert base(lake)[0].file_name == untouched
     assert sum(manifest.num_deleted_files for manifest in base(lake)) == 0
     assert lake.ids() == PaimonEngine(lake).read_ids() == [0, 2, 3]
+
+
+def test_a_deletion_whose_addition_was_not_looked_at_stays(local_lake: Lake) -> None:
+    """The list of another engine has wrong bounds of partitions: the file must not come back for that."""
+    lake = merging(
+        local_lake.with_options(partitionBy="day"),
+        NEVER,
+        **{"table.manifest.full-compaction-threshold-size": "1 b", "table.manifest.target-file-size": "1 kb"},
+    ).with_options(partitionOverwriteMode="dynamic")
+    lake.append(0, rows(0, day="friday"))
+    lake.append(1, rows(1, day="monday"))
+    first, second = manifests(lake)
+    native, newest = foreign.table(lake), lake.snapshots()[-1]
+    lying = replace(first, partition_stats=second.partition_stats)
+    size = ManifestListManager(native).write(newest["baseManifestList"], [lying])
+    assert size == newest["baseManifestListSize"]
+    lake.commit(2, lake.write(rows(2, day="friday")), overwrite=True)
+
+    lake.append(3, rows(3, day="sunday"))
+
+    assert base(lake)[0].file_name == first.file_name
+    assert lake.ids() == PaimonEngine(lake).read_ids() == [1, 2, 3]
 
 
 def test_a_table_that_is_emptied_again_and_again_keeps_few_manifests(local_lake: Lake) -> None:
