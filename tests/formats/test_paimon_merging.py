@@ -374,8 +374,7 @@ def test_a_deletion_whose_addition_was_not_looked_at_stays(local_lake: Lake) -> 
     first, second = manifests(lake)
     native, newest = foreign.table(lake), lake.snapshots()[-1]
     lying = replace(first, partition_stats=second.partition_stats)
-    size = ManifestListManager(native).write(newest["baseManifestList"], [lying])
-    assert size == newest["baseManifestListSize"]
+    ManifestListManager(native).write(newest["baseManifestList"], [lying])
     lake.commit(2, lake.write(rows(2, day="friday")), overwrite=True)
 
     lake.append(3, rows(3, day="sunday"))
