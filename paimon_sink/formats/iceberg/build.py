@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,7 @@ from paimon_sink.formats.merging import Inputs, Leftovers, Weight
 
 __all__ = ["Built", "SnapshotBuilder"]
 
+_READERS = 8
 _ADDED_SNAPSHOT_ID = 6
 """Its place in a manifest's line of the list. pyiceberg has no setter for it."""
 
@@ -237,7 +239,9 @@ class SnapshotBuilder:
         ]
         for group in merge_rule(self._metadata.properties).groups(weights):
             members = [manifests[position] for position in group]
-            entries = [_existing(entry) for member in members for entry in self._entries(member)]
+            with ThreadPoolExecutor(_READERS) as readers:
+                found = list(readers.map(self._entries, members))
+            entries = [_existing(entry) for member in found for entry in member]
             made = self._write(members[0].partition_spec_id, entries)
             self.files.remove(made.manifest_path)
             self.merged[tuple(member.manifest_path for member in members)] = [made]
