@@ -52,7 +52,13 @@ class Coordinator:
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
-        commit_id = self.new_id()
+        try:
+            return self._commit(plan, self.new_id())
+        finally:
+            # Only what lost rounds left; what a snapshot with an unknown outcome names is not among it.
+            self.table.sweep()
+
+    def _commit(self, plan: Plan, commit_id: str) -> Outcome:
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             head = self.table.look(commit_user=plan.commit_user)
