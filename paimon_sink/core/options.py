@@ -79,6 +79,10 @@ class SinkOptions:
     """``partition.*`` without the prefix."""
     where: str | None = None
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
+    expire_older_than_ms: int | None = None
+    """None: snapshots are not expired after commits."""
+    expire_keep_last: int = declared.EXPIRE_KEEP_LAST.default_value
+    expire_limit: int = declared.EXPIRE_LIMIT.default_value
 
     def __post_init__(self) -> None:
         for name in ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition"):
@@ -118,6 +122,9 @@ class SinkOptions:
             read_partition=given.groups[declared.READ_PARTITION.prefix],
             where=given.take(declared.WHERE),
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
+            expire_older_than_ms=given.take(declared.EXPIRE_OLDER_THAN),
+            expire_keep_last=given.take_or_default(declared.EXPIRE_KEEP_LAST),
+            expire_limit=given.take_or_default(declared.EXPIRE_LIMIT),
         )
         # Promised and not there yet: only looked at, to refuse them.
         given.take(declared.MERGE_SCHEMA)

@@ -22,6 +22,7 @@ from paimon_sink.storage.store import Store
 
 if TYPE_CHECKING:
     from paimon_sink.formats.audit import Audit
+    from paimon_sink.formats.expiry import Expired, Standing
 
 __all__ = [
     "Claim",
@@ -111,6 +112,8 @@ class Plan:
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
+    written_ms: int | None = None
+    """When the first of its tasks began to write. None when none said."""
 
     @property
     def rows(self) -> int:
@@ -308,6 +311,24 @@ class Table(ABC):
     @abstractmethod
     def audit(self) -> Audit:
         """A fresh reading of the whole table, for those who check it."""
+
+    # maintenance
+
+    def note_path(self, name: str) -> str:
+        """Where a passing note of ours may lie, relative to the table. Some stores take only a format's own names."""
+        return f"pwc/clean/.{name}.tmp"
+
+    @abstractmethod
+    def standing(self) -> Standing:
+        """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
+
+    @abstractmethod
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        """Remove these snapshots, oldest first, and every file that only they name.
+
+        Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
+        half done, the next call finishes; no snapshot that stays ever names a missing file.
+        """
 
     # readers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.mutants.iceberg import ICEBERG_MUTANTS
+from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
@@ -387,4 +388,5 @@ MUTANTS = (
         ),
     ),
     *ICEBERG_MUTANTS,
+    *MAINTENANCE_MUTANTS,
 )

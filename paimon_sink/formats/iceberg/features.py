@@ -8,7 +8,9 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, FloatType
 
-__all__ = ["unsupported_features", "unsupported_properties"]
+from paimon_sink.core.errors import UnsupportedTableError
+
+__all__ = ["check_collectable", "unsupported_features", "unsupported_properties"]
 
 _REFUSED_WHEN_SET = {
     "write.data.path": "data files outside of the table (write.data.path)",
@@ -47,3 +49,12 @@ def unsupported_properties(properties: Mapping[str, str]) -> list[str]:
     if version != "2":
         found.append(f"format version {version}")
     return found
+
+
+def check_collectable(properties: Mapping[str, str], *, table: str) -> None:
+    """Refuse to delete files of a table that forbids it: other tables may use them too."""
+    if properties.get("gc.enabled", "true").strip().lower() == "false":
+        raise UnsupportedTableError(
+            f"Refused to delete files of {table}: its property gc.enabled is false, so other tables may use them. "
+            "Nothing was removed. Set it to true if that is not so."
+        )

@@ -37,11 +37,14 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
+from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.kinds import note_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
     is_untouched,
@@ -97,6 +100,7 @@ class IcebergTable(Table):
         self._leftovers: Leftovers[ManifestFile] = Leftovers(
             lambda made: self._delete([manifest.manifest_path for manifest in made])
         )
+        self._published: TableMetadata | None = None
         self._metrics = MetricsPlan(metadata.schema(), metadata.properties)
         _check_branch(metadata, branch, label)
 
@@ -197,6 +201,7 @@ class IcebergTable(Table):
             built.refusals += 1
             built.files = (*built.files, *conflict.written)
             return PutOutcome.LOST
+        self._published = after
         self._delete_old_metadata(built.native.metadata, after)
         return PutOutcome.LANDED
 
@@ -256,6 +261,19 @@ class IcebergTable(Table):
 
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
+
+    # ------------------------------------------------------------ maintenance
+
+    def note_path(self, name: str) -> str:
+        return note_path(name)
+
+    def standing(self) -> IcebergStanding:
+        # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
+        published, self._published = self._published, None
+        return IcebergStanding(published or self._loaded().metadata)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
 
     # ------------------------------------------------------------ readers
 

@@ -43,6 +43,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
@@ -56,6 +57,7 @@ from paimon_sink.formats.paimon.entries import (
     encode_entry,
     new_entry,
 )
+from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonStanding
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
@@ -307,7 +309,25 @@ class PaimonTable(Table):
             lists=self._lists,
             manifests=self._manifests,
             path_of=self._path_of,
+            claims=self._claims,
+            partition_keys=self.partition_keys,
         )
+
+    # ------------------------------------------------------------ maintenance
+
+    def standing(self) -> PaimonStanding:
+        return PaimonStanding(self.store, self.location, self._snapshots)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return PaimonExpiry(
+            self.label,
+            self.store,
+            self.location,
+            snapshots=self._snapshots,
+            lists=self._lists,
+            manifests=self._manifests,
+            path_of=self._path_of,
+        ).expire(snapshot_ids)
 
     # ------------------------------------------------------------ readers
 
