@@ -172,7 +172,7 @@ class IcebergTable(Table):
         self._check_first_snapshot(seen)
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=self.label)
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
-        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata)
+        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         try:
             built = builder.build(
