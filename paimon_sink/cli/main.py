@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from paimon_sink.cli.demo_command import demo_command
+from paimon_sink.cli.history_command import history_command
 from paimon_sink.cli.options import options_command
 from paimon_sink.cli.verify_command import verify_command
 from paimon_sink.core.errors import PwcError
@@ -45,6 +46,7 @@ def cli() -> None:
 
 # Commands: one line each.
 cli.add_command(demo_command)
+cli.add_command(history_command)
 cli.add_command(options_command)
 cli.add_command(verify_command)
 

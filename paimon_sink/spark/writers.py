@@ -88,7 +88,7 @@ class _Writer:
             takeover=options.takeover,
             ledger_retention_ms=options.ledger_retention_ms,
         )
-        return Coordinator(table, policy, options.snapshot_properties)
+        return Coordinator(table, policy, options.snapshot_properties, target_file_bytes=options.target_file_size_bytes)
 
     def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""

@@ -25,6 +25,8 @@ def publication(snapshot: Snapshot) -> Publication:
         rows_added=_difference(said, "added-records", "deleted-records"),
         properties=said,
         native=snapshot,
+        files_added=_number(said.get("added-data-files")),
+        bytes_added=_number(said.get("added-files-size")),
     )
 
 
