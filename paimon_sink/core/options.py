@@ -77,6 +77,7 @@ class SinkOptions:
     """``snapshotProperty.*`` without the prefix."""
     read_partition: Mapping[str, str] = field(default_factory=Masked)
     """``partition.*`` without the prefix."""
+    where: str | None = None
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
 
     def __post_init__(self) -> None:
@@ -115,6 +116,7 @@ class SinkOptions:
             partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
             read_partition=given.groups[declared.READ_PARTITION.prefix],
+            where=given.take(declared.WHERE),
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
         )
         # Promised and not there yet: only looked at, to refuse them.
