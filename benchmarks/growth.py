@@ -87,8 +87,10 @@ def measure(
                 old[one.name].grow(min(point, old[one.name].commits + 20))
                 progress.update(bar, completed=sum(table.commits for table in old.values()))
             young[one.name].grow(arguments.first)
-        for name, times in commit_times(young, old, turns=arguments.turns).items():
-            commits.append(times.row(name, point))
+        at_point = [times.row(name, point) for name, times in commit_times(young, old, turns=arguments.turns).items()]
+        commits += at_point
+        so_far = ", ".join(f"{row['who']} {row['old ms']:.0f} ms" for row in at_point)
+        progress.console.print(f"{point:,} commits: {so_far}", soft_wrap=True)
         for name, (times, files) in plan_times(young, old, turns=arguments.turns).items():
             plans.append(times.row(name, point, **{"µs a file": round(median_ms(times.old) * 1e3 / files, 1)}))
     order = [one.name for one in found]

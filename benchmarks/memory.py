@@ -42,6 +42,7 @@ SCHEMA = pa.schema(
 
 def batches(rows: int) -> Iterator[pa.RecordBatch]:
     random = np.random.default_rng(seed=7)
+    items = pa.array([f"item-{number}" for number in range(50_000)])
     for start in range(0, rows, BATCH):
         count = min(BATCH, rows - start)
         ids = np.arange(start, start + count)
@@ -50,7 +51,7 @@ def batches(rows: int) -> Iterator[pa.RecordBatch]:
                 pa.array(ids),
                 pa.array(random.integers(1, 100, count, dtype=np.int32)),
                 pa.array(random.random(count) * 1000),
-                pa.array([f"item-{number}" for number in random.integers(0, 50_000, count)]),
+                items.take(pa.array(random.integers(0, len(items), count))),
                 pa.array(ids + 1_700_000_000_000_000, pa.timestamp("us")),
             ],
             schema=SCHEMA,
