@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,9 +33,10 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
     TABLE is the table's location. Changes nothing. A figure that a snapshot does not state is "-", or null in JSON.
     Small files are those below a quarter of targetFileSize. Lag is the time since the user's snapshot before.
     """
-    # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
-    ledger = table.look(commit_user=user or "").ledger.entries
-    publications = table.history()
+    with _waiting(Console(stderr=True, quiet=as_json)):
+        # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
+        ledger = table.look(commit_user=user or "").ledger.entries
+        publications = table.history()
     known = {found.commit_user for found in publications} | ledger.keys()
     if user is not None and user not in known:
         near = get_close_matches(user, [name for name in known if name is not None], n=1)
@@ -45,6 +47,11 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
         click.echo(json.dumps(_as_json(found, table, user=user, last=last), indent=2))
     else:
         show_history(Console(highlight=False), found, table, last=last or _SHOWN)
+
+
+def _waiting(console: Console) -> AbstractContextManager[object]:
+    """Each snapshot may be a file on a store far away."""
+    return console.status("Reading the snapshots …") if console.is_terminal else nullcontext()
 
 
 def _as_json(found: History, table: Table, *, user: str | None, last: int | None) -> dict[str, Any]:
