@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.committers import FORMATS, Ours, lakes
-from benchmarks.report import RESULTS, TURNS, Line, median_ms, plot, save, show, timed_ms
+from benchmarks.report import RESULTS, TURNS, Line, median_ms, plot, save, show, timed
 from tests.support.batches import sealed
 from tests.support.lake import Lake
 
@@ -39,8 +39,8 @@ def commit_ms(lake: Lake, files: int) -> tuple[float, float]:
     message = sealed(replace(first, files=(*first.files, *written)))
     writer, table = lake.stream_writer(), lake.open()
     path = table.store.join(table.location, "bench", uuid.uuid4().hex)
-    taken = timed_ms(lambda: writer.commit([message], 1))
-    return taken, timed_ms(lambda: table.store.put_if_absent(path, OBJECT))
+    taken = timed(lambda: writer.commit([message], 1)).wall_ms
+    return taken, timed(lambda: table.store.put_if_absent(path, OBJECT)).wall_ms
 
 
 def measure(lake: Callable[..., Lake], *, sizes: Sequence[int], turns: int, progress: Progress) -> list[dict[str, Any]]:

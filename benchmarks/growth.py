@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.committers import Committer, Ours, Pyiceberg, Pypaimon, lakes
-from benchmarks.report import RESULTS, TURNS, Line, median_ms, plot, save, show, timed_ms
+from benchmarks.report import RESULTS, TURNS, Line, Took, median_ms, plot, save, show, timed
 from paimon_sink.core.errors import OptionError
 from tests.support.lake import Lake
 
@@ -42,12 +42,20 @@ class Contender:
 class Times:
     """Of the young table and the old one, in turns."""
 
-    young: list[float] = field(default_factory=list)
-    old: list[float] = field(default_factory=list)
+    young: list[Took] = field(default_factory=list)
+    old: list[Took] = field(default_factory=list)
 
-    def row(self, who: str, point: int, **more: object) -> dict[str, Any]:
-        young, old = median_ms(self.young), median_ms(self.old)
-        return {"who": who, "commits": point, "young ms": young, "old ms": old, "ratio": round(old / young, 3), **more}
+    def row(self, who: str, point: int) -> dict[str, Any]:
+        young, old = (median_ms([took.wall_ms for took in times]) for times in (self.young, self.old))
+        young_cpu, old_cpu = (median_ms([took.cpu_ms for took in times]) for times in (self.young, self.old))
+        return {
+            "who": who,
+            "commits": point,
+            "young ms": young,
+            "old ms": old,
+            "ratio": round(old / young, 3),
+            "CPU ratio": round(old_cpu / young_cpu, 3),
+        }
 
 
 def contenders(lake: Callable[..., Lake], arguments: argparse.Namespace) -> list[Contender]:
@@ -92,7 +100,8 @@ def measure(
         so_far = ", ".join(f"{row['who']} {row['old ms']:.0f} ms" for row in at_point)
         progress.console.print(f"{point:,} commits: {so_far}", soft_wrap=True)
         for name, (times, files) in plan_times(young, old, turns=arguments.turns).items():
-            plans.append(times.row(name, point, **{"µs a file": round(median_ms(times.old) * 1e3 / files, 1)}))
+            row = times.row(name, point)
+            plans.append({**row, "µs a file": round(row["old ms"] * 1e3 / files, 1)})
     order = [one.name for one in found]
     return [sorted(rows, key=lambda row: order.index(row["who"])) for rows in (commits, plans)]
 
@@ -103,7 +112,7 @@ def commit_times(young: Mapping[str, Committer], old: Mapping[str, Committer], *
         for name, times in found.items():
             pairs = [(young[name], times.young), (old[name], times.old)]
             for table, taken in pairs if turn % 2 else reversed(pairs):
-                taken.append(timed_ms(table.prepare()))
+                taken.append(timed(table.prepare()))
     return found
 
 
@@ -117,7 +126,7 @@ def plan_times(
             pairs = [(young[name], times.young), (old[name], times.old)]
             for committer, taken in pairs if turn % 2 else reversed(pairs):
                 table = committer.lake.open()
-                taken.append(timed_ms(lambda table=table: table.plan_splits([])))  # type: ignore[misc]
+                taken.append(timed(lambda table=table: table.plan_splits([])))  # type: ignore[misc]
     return {name: (times, old[name].commits) for name, times in found.items()}
 
 
