@@ -75,7 +75,7 @@ def test_a_user_rolled_back_altogether_starts_anew(lake: Lake) -> None:
     assert lake.ids() == [0, 5]
 
 
-def test_what_a_user_may_have_written_before_a_rollback_below_expired_history_is_refused(lake: Lake) -> None:
+def test_what_may_be_in_expired_history_is_refused_after_a_rollback(lake: Lake) -> None:
     lake.append(0, rows(0))
     lake.append(1, rows(1))
     late = lake.with_options(commitUser="late")

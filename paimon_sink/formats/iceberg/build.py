@@ -110,6 +110,7 @@ class SnapshotBuilder:
         *,
         replace: Replace,
         summary: Mapping[str, str],
+        signature: Mapping[str, str],
         properties: Mapping[str, str],
         removed_properties: Sequence[str],
         now_ms: int,
@@ -123,7 +124,8 @@ class SnapshotBuilder:
                 "sequence-number": self._metadata.next_sequence_number(),
                 # Readers in Java refuse a table whose clock runs backwards.
                 "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),
-                "summary": self._summary(replace, summary),
+                # Read now and not before: it tells how long all this took.
+                "summary": self._summary(replace, {**summary, **signature}),
                 "schema-id": self._metadata.current_schema_id,
             }
         )

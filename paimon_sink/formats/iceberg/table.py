@@ -178,7 +178,8 @@ class IcebergTable(Table):
             built = builder.build(
                 added,
                 replace=plan.replace,
-                summary={**properties, **_signature(plan, commit_id)},
+                summary=properties,
+                signature=_signature(plan, commit_id),
                 properties=to_set,
                 removed_properties=to_remove,
                 now_ms=now_ms,
