@@ -10,6 +10,7 @@ import click
 from paimon_sink.cli.clean_command import clean_command
 from paimon_sink.cli.demo_command import demo_command
 from paimon_sink.cli.expire_command import expire_command
+from paimon_sink.cli.history_command import history_command
 from paimon_sink.cli.options import options_command
 from paimon_sink.cli.verify_command import verify_command
 from paimon_sink.core.errors import PwcError
@@ -49,6 +50,7 @@ def cli() -> None:
 cli.add_command(clean_command)
 cli.add_command(demo_command)
 cli.add_command(expire_command)
+cli.add_command(history_command)
 cli.add_command(options_command)
 cli.add_command(verify_command)
 

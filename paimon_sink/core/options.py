@@ -77,6 +77,7 @@ class SinkOptions:
     """``snapshotProperty.*`` without the prefix."""
     read_partition: Mapping[str, str] = field(default_factory=Masked)
     """``partition.*`` without the prefix."""
+    where: str | None = None
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
     expire_older_than_ms: int | None = None
     """None: snapshots are not expired after commits."""
@@ -119,6 +120,7 @@ class SinkOptions:
             partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
             read_partition=given.groups[declared.READ_PARTITION.prefix],
+            where=given.take(declared.WHERE),
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
             expire_older_than_ms=given.take(declared.EXPIRE_OLDER_THAN),
             expire_keep_last=given.take_or_default(declared.EXPIRE_KEEP_LAST),

@@ -169,6 +169,9 @@ class Publication:
     """Less the rows it took out."""
     properties: Mapping[str, str]
     native: Any = None
+    files_added: int | None = None
+    """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
+    bytes_added: int | None = None
 
 
 # ---------------------------------------------------------------- files and splits
@@ -272,7 +275,10 @@ class Table(ABC):
     def build(
         self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
     ) -> Prepared:
-        """Write all that the snapshot on top of ``head`` needs, without publishing it."""
+        """Write all that the snapshot on top of ``head`` needs, without publishing it.
+
+        ``properties`` are read last, once what the snapshot names is written: one of them tells how long it took.
+        """
 
     @abstractmethod
     def put(self, prepared: Prepared) -> PutOutcome:
@@ -284,7 +290,13 @@ class Table(ABC):
 
     @abstractmethod
     def discard(self, prepared: Prepared) -> None:
-        """Remove what ``build`` wrote. Only for a prepared snapshot that is known not to have landed."""
+        """Remove what ``build`` wrote. Only for a prepared snapshot that is known not to have landed.
+
+        What the next round can use again may stay until :meth:`sweep`.
+        """
+
+    def sweep(self) -> None:  # noqa: B027 - optional
+        """Remove what discarded snapshots left for a next round. Called after each commit, however it ended."""
 
     @abstractmethod
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:

@@ -13,10 +13,13 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableResponse
+from pyiceberg.table.update import AssertTableUUID, SetLocationUpdate
+from pyspark.sql.types import LongType, StructField, StructType
 
 from paimon_sink.core.errors import (
     CommitUnknownError,
     MessageError,
+    OptionError,
     StorageError,
     TableChangedError,
     UnsupportedTableError,
@@ -30,6 +33,7 @@ from paimon_sink.maintain.verify import verify
 from tests.formats.test_contract import build
 from tests.support.batches import coordinator, opened, plan, sealed, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, native
+from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
 
@@ -291,6 +295,12 @@ def new_partitioning(lake: Lake) -> None:
         update.add_identity("day")
 
 
+def new_location(lake: Lake) -> None:
+    table = native(lake)
+    update = SetLocationUpdate(location=f"{table.location()}_moved")
+    table.catalog.commit_table(table, (AssertTableUUID(uuid=table.metadata.table_uuid),), (update,))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -298,8 +308,9 @@ def new_partitioning(lake: Lake) -> None:
         (lambda lake: IcebergEngine(lake).rename_column("day", "tag"), "became tag"),
         (new_partitioning, "the partitioning changed"),
         (lambda lake: IcebergEngine(lake).drop(), "dropped"),
+        (new_location, "given another location"),
     ],
-    ids=["dropped column", "renamed column", "new partitioning", "dropped table"],
+    ids=["dropped column", "renamed column", "new partitioning", "dropped table", "new location"],
 )
 def test_a_change_that_would_lose_or_misplace_rows_is_refused(
     lake: Lake, change: Callable[[Lake], None], words: str
@@ -415,6 +426,28 @@ def test_manifests_are_merged_so_that_their_number_stays_small(lake: Lake) -> No
     assert IcebergEngine(merging).read_ids() == list(range(40))
 
 
+def test_a_manifest_that_a_lost_round_merged_becomes_one_of_the_next_snapshot(sqlite_lake: Lake) -> None:
+    quick = sqlite_lake.with_options(**{"table.commit.manifest.min-count-to-merge": "3"})
+    merging = Lake(quick.options, f"{quick.table}_merging", quick.extra)
+    for batch in range(3):
+        merging.append(batch, rows(batch))
+    engine = IcebergEngine(merging)
+
+    with listening(once_at(Step.BEFORE_PUT, lambda: engine.append_beside(rows(10)))):
+        outcome = coordinator(merging).commit(write_plan(merging, 3, rows(3)))
+
+    table = native(merging)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.snapshot_id == outcome.snapshot_id
+    manifests = snapshot.manifests(table.io)
+    ours = [found for found in manifests if found.added_snapshot_id == snapshot.snapshot_id]
+    assert sorted((found.added_files_count, found.existing_files_count) for found in ours) == [(0, 3), (1, 0)]
+    assert {found.sequence_number for found in ours} == {snapshot.sequence_number} == {5}
+    assert {found.min_sequence_number for found in ours} == {1, 5}
+    assert engine.read_ids() == [0, 1, 2, 3, 10]
+
+
 def test_a_table_that_wants_no_merging_gets_none(lake: Lake) -> None:
     plain = Lake(lake.options, f"{lake.table}_plain", {"table.commit.manifest-merge.enabled": "false"})
     quick = plain.with_options(**{"table.commit.manifest.min-count-to-merge": "2"})
@@ -460,3 +493,61 @@ def test_a_time_before_the_tables_own_is_not_written_down(lake: Lake) -> None:
 
 def test_the_schema_of_the_tables_columns_is_plain(lake: Lake) -> None:
     assert lake.open().schema.equals(pa.schema([("id", pa.int64()), ("day", pa.string())]))
+
+
+def test_a_partition_column_that_was_dropped_stops_neither_writers_nor_readers(sqlite_lake: Lake) -> None:
+    # Given files of a partitioning by a column that is gone
+    lake = sqlite_lake
+    new_partitioning(lake)
+    lake.append(1, rows(1, day="d1"))
+    with native(lake).update_spec() as update:
+        update.remove_field("day")
+    IcebergEngine(lake).drop_column("day")
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"commit.manifest.min-count-to-merge": "2"})
+    only_id = StructType([StructField("id", LongType())])
+
+    # When batches are added, and their manifests merged
+    for number in range(2, 6):
+        lake.commit(number, lake.write(rows(number).select(["id"]), schema=only_id))
+
+    # Then all are there, and all can be replaced
+    assert lake.ids() == [0, 1, 2, 3, 4, 5]
+    assert verify(lake.open()).problems == ()
+    lake.commit(6, lake.write(rows(9).select(["id"]), schema=only_id), overwrite=True)
+    assert lake.ids() == [9]
+
+
+def test_a_zombie_s_replay_deletes_no_file_that_a_tag_names(lake: Lake) -> None:
+    # Given a batch that was tagged, rolled back, and written again
+    base = native(lake).current_snapshot()
+    first = lake.append(1, rows(1))
+    tagged = native(lake).current_snapshot()
+    assert base is not None
+    assert tagged is not None
+    native(lake).manage_snapshots().create_tag(tagged.snapshot_id, "kept").commit()
+    IcebergEngine(lake).roll_back(base.snapshot_id)
+    lake.append(1, rows(1))
+
+    # When the first one's messages come again
+    lake.commit(1, first)
+
+    # Then the tag can be read
+    assert lake.ids() == [0, 1]
+    assert native(lake).scan(snapshot_id=tagged.snapshot_id).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("codec", ["snappy", "uncompressed", "GZIP", "nonsense"])
+def test_a_codec_that_manifests_cannot_have_stops_no_commit(sqlite_lake: Lake, codec: str) -> None:
+    with native(sqlite_lake).transaction() as transaction:
+        transaction.set_properties({"write.avro.compression-codec": codec})
+
+    sqlite_lake.append(1, rows(1))
+
+    assert IcebergEngine(sqlite_lake).read_ids() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["operation", "Self"])
+def test_a_snapshot_property_that_iceberg_keeps_for_itself_is_refused(sqlite_lake: Lake, name: str) -> None:
+    with pytest.raises(OptionError, match="keep for themselves"):
+        sqlite_lake.with_options(**{f"snapshotProperty.{name}": "x"}).write(rows(1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
@@ -41,7 +41,7 @@ from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
-from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
+from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import note_path
@@ -59,6 +59,7 @@ from paimon_sink.formats.iceberg.partitions import Partitioning
 from paimon_sink.formats.iceberg.publications import publication
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
+from paimon_sink.formats.merging import Leftovers
 
 __all__ = ["IcebergTable"]
 
@@ -96,6 +97,9 @@ class IcebergTable(Table):
         self.partitioned_by = self.partitioning.texts
         self.compression, self.compression_level = _compression(metadata.properties, compression)
         self._tables = tables
+        self._leftovers: Leftovers[ManifestFile] = Leftovers(
+            lambda made: self._delete([manifest.manifest_path for manifest in made])
+        )
         self._published: TableMetadata | None = None
         self._metrics = MetricsPlan(metadata.schema(), metadata.properties)
         _check_branch(metadata, branch, label)
@@ -114,7 +118,12 @@ class IcebergTable(Table):
             partition=tuple(None if value is None else str(value) for value in file.partition),
             rows=file.footer.num_rows,
             size_bytes=file.size_bytes,
-            entry=encode_entry(file, self._metrics.collect(file), self.partitioning),
+            entry=encode_entry(
+                file,
+                self._metrics.collect(file),
+                self.partitioning,
+                table_location=self.native.metadata.location,
+            ),
         )
 
     # ------------------------------------------------------------ coordinator
@@ -148,12 +157,11 @@ class IcebergTable(Table):
             else keeps_all_columns(schemas[schema_id], metadata.schema())
             for schema_id in sorted(plan.schema_ids - {metadata.current_schema_id})
         ]
-        if any(spec_of(file) != metadata.default_spec_id for file in plan.files):
-            problems.append("the partitioning changed")
+        problems += changes_since(plan.files, spec_id=metadata.default_spec_id, table_location=metadata.location)
         for problem in filter(None, problems):
             raise TableChangedError(
                 f"Cannot commit to {self.label}: while the batch was being written, {problem}. Nothing was "
-                "committed. Restart the query to write the batch with the new schema."
+                "committed. Restart the query to write the batch again, into the table as it is now."
             )
 
     def build(
@@ -164,13 +172,14 @@ class IcebergTable(Table):
         self._check_first_snapshot(seen)
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=self.label)
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
-        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata)
-        builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id)
+        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
+        builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         try:
             built = builder.build(
                 added,
                 replace=plan.replace,
-                summary={**properties, **_signature(plan, commit_id)},
+                summary=properties,
+                signature=_signature(plan, commit_id),
                 properties=to_set,
                 removed_properties=to_remove,
                 now_ms=now_ms,
@@ -178,6 +187,8 @@ class IcebergTable(Table):
         except Exception as error:
             # May go: no request that names them was sent.
             self._delete(builder.files)
+            self._leftovers.keep(builder.merged)
+            self._leftovers.sweep()
             raise self._build_failed(seen, error) from error
         built.ledger_user = None if plan.batch_id is None else plan.commit_user
         return Prepared(head.next_snapshot_id, commit_id, built)
@@ -219,11 +230,18 @@ class IcebergTable(Table):
         if not built.may_be_under_way:
             # May go: every sending was refused, and read back it is not in.
             self._delete(built.files)
+            self._leftovers.keep(built.merged)
+
+    def sweep(self) -> None:
+        self._leftovers.sweep()
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         native = self._load()
         snapshot = None if native is None else native.metadata.snapshot_by_id(entry.snapshot_id)
         if native is None or snapshot is None or properties_of(snapshot).get(_COMMIT_ID) != entry.commit_id:
+            return None
+        if sum(_same_batch(found, snapshot) for found in native.metadata.snapshots) > 1:
+            # It was rolled back once and written again. A tag or a branch may still name the files of the first time.
             return None
         try:
             return frozenset(
@@ -268,7 +286,7 @@ class IcebergTable(Table):
         return plan_splits(native, head, filters, label=self.label)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return read_split(self.native, split, columns, self.schema)
+        return read_split(self.native, split, columns, self.schema, label=self.label)
 
     # ------------------------------------------------------------ inside
 
@@ -343,6 +361,11 @@ def _signature(plan: Plan, commit_id: str) -> dict[str, str]:
     if plan.query_id is not None:
         said["pwc.query-id"] = plan.query_id
     return said
+
+
+def _same_batch(one: Snapshot, other: Snapshot) -> bool:
+    names = ("pwc.commit-user", "pwc.batch-id", "pwc.query-id")
+    return [properties_of(one).get(name) for name in names] == [properties_of(other).get(name) for name in names]
 
 
 def _could_still_land(before: TableMetadata, now: TableMetadata, branch: str) -> bool:
