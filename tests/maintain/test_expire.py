@@ -179,6 +179,18 @@ def test_the_ledger_below_snapshots_of_other_engines_is_not_lost(lake: Lake) -> 
     assert lake.ids() == [7, 8, 100, 101, 102]
 
 
+def test_a_batch_of_another_engines_stream_stays_known(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    other_engine(lake).commit_stream(rows(5), commit_user="flink", batch_id=3)
+    lake.append(1, rows(1))
+    lake.append(2, rows(2))
+
+    expire_at(lake, Retention(keep_last=1))
+    lake.with_options(commitUser="flink").append(3, rows(5))
+
+    assert lake.ids() == [0, 1, 2, 5]
+
+
 @pytest.mark.needs("rollback")
 def test_a_batch_that_was_rolled_back_is_written_again_after_expiry(lake: Lake) -> None:
     lake.append(0, rows(0))
