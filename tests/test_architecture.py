@@ -25,7 +25,8 @@ ROOMS: dict[str, set[str]] = {
     "write": {"formats", "storage", "core"},
     "commit": {"formats", "core"},
     "read": {"formats", "core"},
-    "maintain": {"formats", "storage", "core"},
+    # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
+    "maintain": {"write", "commit", "formats", "storage", "core"},
     "spark": {"write", "commit", "read", "maintain", "formats", "storage", "core"},
     "cli": {"", "write", "commit", "read", "maintain", "formats", "storage", "core"},
     "": {"spark", "core"},

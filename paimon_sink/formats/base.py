@@ -32,6 +32,7 @@ __all__ = [
     "Head",
     "Ledger",
     "LedgerEntry",
+    "LiveFile",
     "Plan",
     "Prepared",
     "Publication",
@@ -96,6 +97,8 @@ class Replace(Enum):
     NOTHING = "append"
     WRITTEN_PARTITIONS = "dynamic overwrite"
     WHOLE_TABLE = "overwrite"
+    FILES = "compaction"
+    """The files in ``Plan.removed``, by others with the same rows."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ class Plan:
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
+    removed: frozenset[str] = frozenset()
+    """Paths of the files that a compaction replaces."""
 
     @property
     def rows(self) -> int:
@@ -123,7 +128,7 @@ class Plan:
     @property
     def changes_nothing(self) -> bool:
         """An append, or a replacement of the written partitions, with no file written."""
-        return not self.files and self.replace is not Replace.WHOLE_TABLE
+        return not self.files and not self.removed and self.replace is not Replace.WHOLE_TABLE
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,17 @@ class Split:
     rows: int
 
 
+@dataclass(frozen=True)
+class LiveFile:
+    """A data file of the newest snapshot. ``path`` is relative to the table; ``split`` is what reads it alone."""
+
+    path: str
+    partition: tuple[str | None, ...]
+    rows: int
+    size_bytes: int
+    split: Split
+
+
 # ---------------------------------------------------------------- the contract
 
 
@@ -269,7 +285,11 @@ class Table(ABC):
     def build(
         self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
     ) -> Prepared:
-        """Write all that the snapshot on top of ``head`` needs, without publishing it."""
+        """Write all that the snapshot on top of ``head`` needs, without publishing it.
+
+        Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
+        the rows it adds are not those it removes.
+        """
 
     @abstractmethod
     def put(self, prepared: Prepared) -> PutOutcome:
@@ -302,6 +322,17 @@ class Table(ABC):
     @abstractmethod
     def audit(self) -> Audit:
         """A fresh reading of the whole table, for those who check it."""
+
+    # maintenance
+
+    @abstractmethod
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
+
+        Each with all its rows, and only those that a task of today could have written: a compaction may replace them.
+        Raises ``UnsupportedTableError`` where rows are deleted by other files, and ``TableChangedError`` when the
+        table's columns changed since it was opened.
+        """
 
     # readers
 

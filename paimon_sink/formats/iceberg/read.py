@@ -34,7 +34,7 @@ from paimon_sink.formats.base import Comparison, Filter, Split
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import values_of
 
-__all__ = ["plan_splits", "read_split"]
+__all__ = ["matching_files", "plan_splits", "read_split", "split_of"]
 
 _SPLIT_BYTES = 128 << 20
 _OPEN_COST_BYTES = 4 << 20
@@ -56,14 +56,29 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
     """The files of a snapshot that may hold rows the filters let through, a few to a split."""
     if head is None:
         return []
-    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
     if properties_of(head).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    return [_split(native, group, usable) for group in _packed(_tasks(native, head, usable, label=label))]
+
+
+def matching_files(native: NativeTable, head: Snapshot, filters: Sequence[Filter], *, label: str) -> frozenset[str]:
+    """Locations of the files of a snapshot that the filters do not rule out."""
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    return frozenset(task.file.file_path for task in _tasks(native, head, usable, label=label))
+
+
+def split_of(native: NativeTable, file: DataFile) -> Split:
+    """One file with all its rows, of a snapshot that deletes none."""
+    return _split(native, [FileScanTask(file, set())], [])
+
+
+def _tasks(native: NativeTable, head: Snapshot, usable: Sequence[Any], *, label: str) -> list[FileScanTask]:
     try:
-        tasks = list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
+        return list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
     except PwcError:
         raise
     except Exception as error:
@@ -71,13 +86,11 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    return [
-        Split(
-            json.dumps({"filters": usable, "files": [_encoded(native, task) for task in group]}).encode("utf-8"),
-            sum(task.file.record_count for task in group),
-        )
-        for group in _packed(tasks)
-    ]
+
+
+def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:
+    body = {"filters": usable, "files": [_encoded(native, task) for task in tasks]}
+    return Split(json.dumps(body).encode("utf-8"), sum(task.file.record_count for task in tasks))
 
 
 def read_split(

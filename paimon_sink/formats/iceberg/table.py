@@ -30,6 +30,7 @@ from paimon_sink.formats.base import (
     Head,
     Ledger,
     LedgerEntry,
+    LiveFile,
     Plan,
     Prepared,
     Publication,
@@ -40,6 +41,7 @@ from paimon_sink.formats.base import (
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
+from paimon_sink.formats.iceberg.compacting import Removal, live_files
 from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import (
@@ -162,15 +164,18 @@ class IcebergTable(Table):
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
         to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id)
+        removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
             built = builder.build(
                 added,
                 replace=plan.replace,
+                is_removed=removal.takes,
                 summary={**properties, **_signature(plan, commit_id)},
                 properties=to_set,
                 removed_properties=to_remove,
                 now_ms=now_ms,
             )
+            removal.check(plan.files)
         except Exception as error:
             # May go: no request that names them was sent.
             self._delete(builder.files)
@@ -240,13 +245,26 @@ class IcebergTable(Table):
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
 
+    # ------------------------------------------------------------ maintenance
+
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        native = self._loaded()
+        head = self._readable_head(native.metadata)
+        if native.metadata.current_schema_id != self.schema_id or native.metadata.spec() != self.partitioning.spec:
+            raise TableChangedError(
+                f"The columns or the partitioning of {self.label} changed while it was in use. Nothing was done; run "
+                "it again."
+            )
+        try:
+            return [] if head is None else live_files(native, head, filters, relative=self._relative, table=self.label)
+        except FileNotFoundError as error:
+            raise self._build_failed(_Seen(native, head, Ledger()), error) from error
+
     # ------------------------------------------------------------ readers
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         native = self._loaded()
-        head = self._head(native.metadata)
-        if head is None and self.branch != MAIN_BRANCH:
-            raise OptionError(f"Cannot read {self.label}: it has no branch {self.branch!r}.")
+        head = self._readable_head(native.metadata)
         return plan_splits(native, head, filters, label=self.label)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -270,6 +288,12 @@ class IcebergTable(Table):
     def _head(self, metadata: TableMetadata) -> Snapshot | None:
         ref = metadata.refs.get(self.branch)
         return None if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
+
+    def _readable_head(self, metadata: TableMetadata) -> Snapshot | None:
+        head = self._head(metadata)
+        if head is None and self.branch != MAIN_BRANCH:
+            raise OptionError(f"Cannot read {self.label}: it has no branch {self.branch!r}.")
+        return head
 
     def _holds(self, metadata: TableMetadata, prepared: Prepared) -> bool:
         found = metadata.snapshot_by_id(prepared.snapshot_id)

@@ -35,6 +35,7 @@ from paimon_sink.formats.base import (
     Head,
     Ledger,
     LedgerEntry,
+    LiveFile,
     Plan,
     Prepared,
     Publication,
@@ -46,6 +47,13 @@ from paimon_sink.formats.base import (
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
+from paimon_sink.formats.paimon.compacting import (
+    check_no_row_is_deleted,
+    compacted,
+    is_rewritable,
+    live_file,
+    taken_out,
+)
 from paimon_sink.formats.paimon.entries import (
     ADD,
     UNAWARE_BUCKET,
@@ -68,6 +76,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_NAME_BYTES = 255
 _SNAPSHOT_VERSION = 3
+_KINDS = {Replace.NOTHING: "APPEND", Replace.FILES: "COMPACT"}
 
 
 @dataclass(frozen=True)
@@ -176,7 +185,10 @@ class PaimonTable(Table):
         seen: _Seen = head.native
         existing = self._manifests_of(seen.snapshot)
         added = self._entries_of(plan)
-        entries = [*self._replaced(plan, seen.snapshot, existing, added), *added]
+        replaced = self._replaced(plan, seen.snapshot, existing, added)
+        if plan.replace is Replace.FILES:
+            added = compacted(added, replaced, table=self.label)
+        entries = [*replaced, *added]
         unique = uuid.uuid4()
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
         names = [base_list, delta_list]
@@ -207,7 +219,7 @@ class PaimonTable(Table):
             delta_record_count=delta_rows,
             commit_user=plan.commit_user,
             commit_identifier=BATCH_COMMIT_IDENTIFIER if plan.batch_id is None else plan.batch_id,
-            commit_kind="APPEND" if plan.replace is Replace.NOTHING else "OVERWRITE",
+            commit_kind=_KINDS.get(plan.replace, "OVERWRITE"),
             time_millis=now_ms,
             watermark=before.watermark if before else None,
             statistics=before.statistics if before else None,
@@ -279,13 +291,28 @@ class PaimonTable(Table):
             path_of=self._path_of,
         )
 
+    # ------------------------------------------------------------ maintenance
+
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        newest = self._snapshots.newest()
+        if newest is None:
+            return []
+        # After the snapshot: then none of its files has a column that is not known here.
+        if max(self._schemas.ids(), default=None) != self.schema_id:
+            raise TableChangedError(
+                f"The columns of {self.label} changed while it was in use. Nothing was done; run it again."
+            )
+        check_no_row_is_deleted(newest, table=self.label)
+        live = self._live_entries(newest, self._manifests_of(newest), self._partition_predicate(filters))
+        return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
+
     # ------------------------------------------------------------ readers
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         builder = self.native.new_read_builder()
-        predicates = [self._predicate(wanted) for wanted in filters if self._prunes(wanted)]
-        if predicates:
-            builder = builder.with_partition_filter(PredicateBuilder.and_predicates(predicates))
+        predicate = self._partition_predicate(filters)
+        if predicate is not None:
+            builder = builder.with_partition_filter(predicate)
         return [Split(serialize_split_v1(split), split.row_count) for split in builder.new_scan().plan().splits()]
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -294,6 +321,10 @@ class PaimonTable(Table):
         yield from builder.new_read().to_arrow_batch_reader([native])
 
     # ------------------------------------------------------------ inside
+
+    def _partition_predicate(self, filters: Sequence[Filter]) -> Any:
+        predicates = [self._predicate(wanted) for wanted in filters if self._prunes(wanted)]
+        return PredicateBuilder.and_predicates(predicates) if predicates else None
 
     def _prunes(self, wanted: Filter) -> bool:
         """Whether the filter is on a partition column and compares values that Spark and pypaimon order alike."""
@@ -359,16 +390,33 @@ class PaimonTable(Table):
     def _replaced(
         self, plan: Plan, base: Snapshot | None, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
     ) -> list[ManifestEntry]:
-        if plan.replace is Replace.NOTHING or not manifests:
+        if plan.replace is Replace.NOTHING:
             return []
-        try:
-            live = self._manifests.read_entries_parallel(manifests, drop_stats=False)
-        except FileNotFoundError as error:
-            raise self._missing(base, error) from error
+        live = self._live_entries(base, manifests)
+        if plan.replace is Replace.FILES:
+            if base is not None:
+                check_no_row_is_deleted(base, table=self.label)
+            live = taken_out(plan.removed, live, path_of=self._path_of, table=self.label)
         if plan.replace is Replace.WRITTEN_PARTITIONS:
             written = {tuple(entry.partition.values) for entry in added}
             live = [entry for entry in live if tuple(entry.partition.values) in written]
         return [as_deletion(entry) for entry in live]
+
+    def _live_entries(
+        self, snapshot: Snapshot | None, manifests: list[ManifestFileMeta], predicate: Any = None
+    ) -> list[ManifestEntry]:
+        if predicate is not None:
+            manifests = [
+                found
+                for found in manifests
+                if predicate.test_by_simple_stats(
+                    found.partition_stats, found.num_added_files + found.num_deleted_files
+                )
+            ]
+        try:
+            return list(self._manifests.read_entries_parallel(manifests, drop_stats=False, partition_filter=predicate))
+        except FileNotFoundError as error:
+            raise self._missing(snapshot, error) from error
 
     def _delete_manifests(self, names: Sequence[str]) -> None:
         for name in names:
