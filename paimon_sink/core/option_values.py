@@ -20,6 +20,7 @@ __all__ = [
     "codec",
     "columns",
     "commit_user",
+    "count",
     "duration_ms",
     "location",
     "never_true_yet",
@@ -113,6 +114,18 @@ def _figure(read: Callable[[str], int | None], at_least: str, at_most: str, form
         if not lowest <= figure <= highest:
             raise BadValueError(f"must be from {at_least} to {at_most}, not {quoted(text)}.")
         return figure
+
+    return parse
+
+
+def count(*, at_least: int, at_most: int) -> Callable[[str], int]:
+    """A plain number of things."""
+
+    def parse(text: str) -> int:
+        digits = text.strip()
+        if not re.fullmatch(r"[0-9]{1,18}", digits, re.ASCII) or not at_least <= int(digits) <= at_most:
+            raise BadValueError(f"must be a whole number from {at_least} to {at_most}, not {quoted(text)}.")
+        return int(digits)
 
     return parse
 

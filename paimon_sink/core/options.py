@@ -78,6 +78,8 @@ class SinkOptions:
     read_partition: Mapping[str, str] = field(default_factory=Masked)
     """``partition.*`` without the prefix."""
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
+    compact_min_files: int | None = None
+    compact_max_bytes: int = declared.COMPACT_MAX_BYTES.default_value
 
     def __post_init__(self) -> None:
         for name in ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition"):
@@ -116,6 +118,8 @@ class SinkOptions:
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
             read_partition=given.groups[declared.READ_PARTITION.prefix],
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
+            compact_min_files=given.take(declared.COMPACT_MIN_FILES),
+            compact_max_bytes=given.take_or_default(declared.COMPACT_MAX_BYTES),
         )
         # Promised and not there yet: only looked at, to refuse them.
         given.take(declared.MERGE_SCHEMA)

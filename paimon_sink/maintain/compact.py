@@ -199,8 +199,8 @@ def publish(
     live = {file.path for file in table.live_files()} if rewrites else set()
     standing = [found for found in rewrites if found.group.paths <= live]
     overtaken = [found for found in rewrites if not found.group.paths <= live]
-    # May go: nobody tried to publish them, and what they would replace is gone.
-    _delete(table, [file for found in overtaken for file in found.message.files])
+    # May go: what they would replace is gone. Those that are in were published before, by somebody else.
+    _delete(table, [file for found in overtaken for file in found.message.files if file.path not in live])
     conflicts += len(overtaken)
     if not standing:
         if not conflicts:

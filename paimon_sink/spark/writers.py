@@ -18,8 +18,9 @@ from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundEr
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.schema import align
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.base import Plan, Table
 from paimon_sink.formats.registry import open_table, open_to_write
+from paimon_sink.maintain.tidy import tidy_after_commit
 from paimon_sink.spark.context import TaskSettings
 from paimon_sink.spark.schema import arrow_schema
 from paimon_sink.write.task import write_task
@@ -90,6 +91,12 @@ class _Writer:
         )
         return Coordinator(table, policy, options.snapshot_properties)
 
+    def _commit(self, plan: Plan) -> None:
+        coordinator = self._coordinator()
+        outcome = coordinator.commit(plan)
+        if outcome.snapshot_id is not None and not outcome.already_committed:
+            tidy_after_commit(coordinator.table, self._options, plan)
+
     def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
         try:
@@ -109,7 +116,7 @@ class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
     def commit(self, messages: Messages, batchId: int) -> None:
         plan = fold(_unwrap(messages), options=self._options, batch_id=batchId, overwrite=self._overwrite)
         if plan is not None:
-            self._coordinator().commit(plan)
+            self._commit(plan)
 
     def abort(self, messages: Messages, batchId: int) -> None:
         self._abort(messages, batch_id=batchId)
@@ -119,7 +126,7 @@ class PwcBatchWriter(_Writer, DataSourceArrowWriter):
     """Writes one batch job."""
 
     def commit(self, messages: Messages) -> None:
-        self._coordinator().commit(fold_one_shot(_unwrap(messages), options=self._options, overwrite=self._overwrite))
+        self._commit(fold_one_shot(_unwrap(messages), options=self._options, overwrite=self._overwrite))
 
     def abort(self, messages: Messages) -> None:
         self._abort(messages, batch_id=self._options.commit_identifier)

@@ -64,7 +64,8 @@ def taken_out(
     if gone:
         raise FilesReplacedError(
             f"Cannot compact {table}: {len(gone)} of the {len(removed)} files to replace are not in the table any "
-            f"more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was committed; run it again."
+            f"more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was committed; run it "
+            "again."
         )
     return list(found.values())
 

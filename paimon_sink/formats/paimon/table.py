@@ -303,7 +303,8 @@ class PaimonTable(Table):
                 f"The columns of {self.label} changed while it was in use. Nothing was done; run it again."
             )
         check_no_row_is_deleted(newest, table=self.label)
-        live = self._live_entries(newest, self._manifests_of(newest), self._partition_predicate(filters))
+        predicate = self._partition_predicate(filters)
+        live = self._live_entries(newest, self._manifests_of(newest), predicate, drop_stats=True)
         return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
 
     # ------------------------------------------------------------ readers
@@ -403,7 +404,12 @@ class PaimonTable(Table):
         return [as_deletion(entry) for entry in live]
 
     def _live_entries(
-        self, snapshot: Snapshot | None, manifests: list[ManifestFileMeta], predicate: Any = None
+        self,
+        snapshot: Snapshot | None,
+        manifests: list[ManifestFileMeta],
+        predicate: Any = None,
+        *,
+        drop_stats: bool = False,
     ) -> list[ManifestEntry]:
         if predicate is not None:
             manifests = [
@@ -414,7 +420,9 @@ class PaimonTable(Table):
                 )
             ]
         try:
-            return list(self._manifests.read_entries_parallel(manifests, drop_stats=False, partition_filter=predicate))
+            return list(
+                self._manifests.read_entries_parallel(manifests, drop_stats=drop_stats, partition_filter=predicate)
+            )
         except FileNotFoundError as error:
             raise self._missing(snapshot, error) from error
 

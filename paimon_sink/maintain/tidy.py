@@ -1,0 +1,55 @@
+"""What is done for a table after a batch of ours is in: little at a time, in the same process, and never at its cost.
+
+The batch is published when this runs. So nothing here may fail it: trouble is logged, and the next batch tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable
+
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.base import Plan, Table
+from paimon_sink.maintain.compact import compact_groups
+from paimon_sink.maintain.groups import plan_a_little
+
+__all__ = ["compact_a_little", "is_due", "tidy_after_commit"]
+
+log = logging.getLogger(__name__)
+
+
+def tidy_after_commit(table: Table, options: SinkOptions, plan: Plan) -> None:
+    """Do what the options ask for. Each chore looks first, and costs next to nothing where there is nothing to do."""
+    for name, chore in _CHORES.items():
+        try:
+            chore(table, options, plan)
+        except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
+            log.warning("Could not %s of %s after a commit, a later one tries again: %s", name, table.label, error)
+
+
+def compact_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+    """Rewrite the small files of the partitions that a batch wrote, when it is its turn to look."""
+    if options.compact_min_files is None or plan.batch_id is None or not is_due(plan, options.compact_min_files):
+        return
+    written = {file.partition for file in plan.files}
+    groups = plan_a_little(
+        (file for file in table.live_files() if file.partition in written),
+        target_bytes=options.target_file_size_bytes,
+        min_files=options.compact_min_files,
+        most_bytes=options.compact_max_bytes,
+    )
+    if groups:
+        compact_groups(table, groups)
+
+
+def is_due(plan: Plan, every: int) -> bool:
+    """Whether this batch is one of those that look: one in ``every``, spread so that none of a stream's habits, such as
+    writing to a partition with every second batch, can miss them for good."""
+    return zlib.crc32(f"{plan.commit_user} {plan.batch_id}".encode()) % every == 0
+
+
+_CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
+    "compact small files": compact_a_little,
+}
+"""In the order they are done."""
