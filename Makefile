@@ -96,6 +96,10 @@ soak: java $(READY) ## Any order of faults against the model, then kill a real c
 	@echo "Real processes …"
 	@$(VENV)/bin/python -m integration.soak
 
+.PHONY: races
+races: $(READY) ## Many processes commit to one table at once, in full length: 8 x 200 and 8 x 100 commits
+	@PWC_RACE_COMMITS=100 $(VENV)/bin/pytest tests/faults/test_races.py tests/formats/test_iceberg_races.py $(PYTEST_ARGS)
+
 .PHONY: mutants
 mutants: $(READY) ## Switch off one protection after the other, and see that its tests notice
 	@$(VENV)/bin/python scripts/mutants.py

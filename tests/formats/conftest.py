@@ -13,3 +13,10 @@ def place(request: pytest.FixtureRequest) -> Lake:
     """A warehouse in every place the adapter contract is held."""
     where: Place = request.param
     return where.lake(request)
+
+
+@pytest.fixture(params=places(format="paimon"))
+def paimon_place(request: pytest.FixtureRequest) -> Lake:
+    """The same where Paimon tables live."""
+    where: Place = request.param
+    return where.lake(request)

@@ -1,7 +1,10 @@
-"""Our Iceberg tables in other hands: pyiceberg, polars, DuckDB on the data files, iceberg-rust on the manifests."""
+"""Our Iceberg tables in other hands: pyiceberg, polars, DuckDB, and iceberg-rust on the manifests."""
 
 from __future__ import annotations
 
+import importlib
+import re
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -43,6 +46,32 @@ def test_polars_reads_every_row(lake: Lake, reader: str) -> None:
 
     assert found["id"].to_list() == [-1, *IDS]
     assert sorted(set(found["day"].to_list())) == ["d0", "d1", "new"]
+
+
+def test_duckdb_reads_every_row_and_skips_files(lake: Lake) -> None:
+    table = native(lake)
+    location = table.metadata_location.removeprefix("file://")
+    one_day = f"FROM iceberg_scan('{location}') WHERE day = 'd1' AND id >= 100"
+
+    with duckdb.connect() as connection:
+        for extension in ("avro", "iceberg"):
+            connection.execute(f"LOAD '{_extension(extension)}'")
+        ids = connection.execute(f"SELECT id FROM iceberg_scan('{location}') ORDER BY id").fetchall()
+        wanted = connection.execute(f"SELECT id {one_day} ORDER BY id").fetchall()
+        plan = connection.execute(f"EXPLAIN ANALYZE SELECT id {one_day}").fetchall()[0][1]
+
+    assert ids == [(number,) for number in [-1, *IDS]]
+    assert wanted == [(number,) for number in range(101, 125, 2)]
+    files = len(list(table.scan().plan_files()))
+    read = re.search(r"Total Files Read: (\d+)", plan)
+    assert read is not None
+    assert int(read.group(1)) == len(wanted) < files
+
+
+def _extension(name: str) -> Path:
+    """DuckDB's extension, as a package of the same version brings it along."""
+    package = importlib.import_module(f"duckdb_extension_{name}")
+    return Path(package.__path__[0]) / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
 
 
 def test_duckdb_reads_the_data_files_by_field_id(lake: Lake) -> None:

@@ -12,9 +12,9 @@ from tests.support.lake import Lake
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 
 
-def test_claims_are_on_record_until_they_are_released(place: Lake) -> None:
-    PaimonFormat().create(sink_options(place), SCHEMA, [])
-    table = place.open()
+def test_claims_are_on_record_until_they_are_released(paimon_place: Lake) -> None:
+    PaimonFormat().create(sink_options(paimon_place), SCHEMA, [])
+    table = paimon_place.open()
     claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
 
     for claim in claims:
@@ -23,4 +23,4 @@ def test_claims_are_on_record_until_they_are_released(place: Lake) -> None:
     table.release(claims[0])
 
     assert table.look(commit_user="u.v/w").ledger.claims == ()
-    assert len(place.files("pwc/claims/")) == 1
+    assert len(paimon_place.files("pwc/claims/")) == 1

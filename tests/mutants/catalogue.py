@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from tests.mutants.iceberg import ICEBERG_MUTANTS
+from tests.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
 
@@ -40,26 +42,6 @@ EXCLUSIVE = "paimon_sink/storage/exclusive.py"
 STORE = "paimon_sink/storage/store.py"
 MESSAGES = "paimon_sink/core/messages.py"
 TASK = "paimon_sink/write/task.py"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change to one file. ``old`` stands there exactly once; at least one of ``tests`` must fail with ``new``."""
-
-    name: str
-    protection: str
-    """What is switched off, in plain words."""
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
-    def mutated(self, source: str) -> str:
-        """The source with the change. Raises ``ValueError`` when the code has moved on."""
-        found = source.count(self.old)
-        if found != 1:
-            raise ValueError(f"{self.name}: its text is in {self.file} {found} times, not once. Mend the catalogue.")
-        return source.replace(self.old, self.new)
 
 
 MUTANTS = (
@@ -365,4 +347,5 @@ MUTANTS = (
         "        except Exception as error:\n            raise FileNotFoundError(path) from error\n",
         (f"{LOCAL_STORE}::test_trouble_is_not_absence",),
     ),
+    *ICEBERG_MUTANTS,
 )

@@ -1,4 +1,4 @@
-"""Tables with a feature we cannot write safely are refused by the feature's name, before the first row."""
+"""Paimon tables with a feature we cannot write safely are refused by the feature's name, before the first row."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ FEATURES = [
 
 
 @pytest.mark.parametrize(("options", "name"), FEATURES)
-def test_a_table_with_a_feature_we_cannot_write_is_not_created(place: Lake, options: dict[str, str], name: str) -> None:
-    lake = place.with_options(**{f"table.{key}": value for key, value in options.items()})
+def test_a_table_with_a_feature_we_cannot_write_is_not_created(
+    paimon_place: Lake, options: dict[str, str], name: str
+) -> None:
+    lake = paimon_place.with_options(**{f"table.{key}": value for key, value in options.items()})
 
     with pytest.raises(UnsupportedTableError, match=name):
         lake.write(rows(1))
 
     with pytest.raises(PwcError):
-        place.open()
+        paimon_place.open()
 
 
 @pytest.mark.parametrize(("options", "name"), FEATURES)
 def test_an_existing_table_with_a_feature_we_cannot_write_is_refused(
-    place: Lake, options: dict[str, str], name: str
+    paimon_place: Lake, options: dict[str, str], name: str
 ) -> None:
-    foreign.create(place, SCHEMA, options=options)
+    foreign.create(paimon_place, SCHEMA, options=options)
 
     with pytest.raises(UnsupportedTableError, match=rf"sales\.orders.*{name}"):
-        place.write(rows(1))
+        paimon_place.write(rows(1))
 
-    assert place.data_files() == []
+    assert paimon_place.data_files() == []
 
 
-def test_an_existing_table_with_a_primary_key_is_refused(place: Lake) -> None:
-    foreign.create(place, KEYED, primary_keys=["id"], options={"bucket": "1"})
+def test_an_existing_table_with_a_primary_key_is_refused(paimon_place: Lake) -> None:
+    foreign.create(paimon_place, KEYED, primary_keys=["id"], options={"bucket": "1"})
 
     with pytest.raises(UnsupportedTableError, match="a primary key"):
-        place.write(rows(1))
+        paimon_place.write(rows(1))
 
-    assert place.data_files() == []
+    assert paimon_place.data_files() == []
 
 
-def test_a_table_with_a_primary_key_is_not_created(place: Lake) -> None:
+def test_a_table_with_a_primary_key_is_not_created(paimon_place: Lake) -> None:
     with pytest.raises(UnsupportedTableError, match="a primary key"):
-        place.with_options(**{"table.primary-key": "id"}).write(rows(1))
+        paimon_place.with_options(**{"table.primary-key": "id"}).write(rows(1))
 
 
 def test_a_table_that_gets_such_a_feature_later_is_refused(local_lake: Lake) -> None:
@@ -69,11 +71,11 @@ def test_a_table_that_gets_such_a_feature_later_is_refused(local_lake: Lake) -> 
         local_lake.write(rows(2))
 
 
-def test_a_plain_table_made_by_another_engine_is_written(place: Lake) -> None:
-    foreign.create(place, SCHEMA, partition_keys=["day"], options={"bucket": "-1", "file.format": "parquet"})
+def test_a_plain_table_made_by_another_engine_is_written(paimon_place: Lake) -> None:
+    foreign.create(paimon_place, SCHEMA, partition_keys=["day"], options={"bucket": "-1", "file.format": "parquet"})
 
-    place.append(0, rows(1))
-    foreign.append(place, rows(2))
+    paimon_place.append(0, rows(1))
+    foreign.append(paimon_place, rows(2))
 
-    assert place.ids() == [1, 2]
-    assert sorted(foreign.read(place)["id"].to_pylist()) == [1, 2]
+    assert paimon_place.ids() == [1, 2]
+    assert sorted(foreign.read(paimon_place)["id"].to_pylist()) == [1, 2]

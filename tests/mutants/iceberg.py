@@ -1,0 +1,93 @@
+"""The protections of Iceberg tables, switched off one by one."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+__all__ = ["ICEBERG_MUTANTS"]
+
+COMMITS = "tests/formats/test_iceberg_commit.py"
+LEDGERS = "tests/formats/test_iceberg_ledger.py"
+ORDERS = "tests/faults/test_interleavings.py"
+
+TABLE = "paimon_sink/formats/iceberg/table.py"
+BUILD = "paimon_sink/formats/iceberg/build.py"
+LEDGER = "paimon_sink/formats/iceberg/ledger.py"
+CATALOGS = "paimon_sink/formats/iceberg/catalogs.py"
+
+ICEBERG_MUTANTS = (
+    Mutant(
+        "iceberg-false-conflict-believed",
+        "a conflict is read back: it may be our own commit",
+        TABLE,
+        "        if self._holds(now.metadata, prepared):\n            return PutOutcome.LANDED\n",
+        "",
+        (f"{COMMITS}::test_a_batch_is_in_once_whatever_happens_to_the_answers",),
+    ),
+    Mutant(
+        "iceberg-metadata-of-a-conflict-deleted",
+        "a metadata file goes only once the commit is known not to be in",
+        CATALOGS,
+        "                raise CatalogConflictError(tuple(record.written)) from error\n",
+        "                for location in record.written:\n"
+        "                    table.io.delete(location)\n"
+        "                raise CatalogConflictError(()) from error\n",
+        (f"{COMMITS}::test_a_batch_is_in_once_whatever_happens_to_the_answers",),
+    ),
+    Mutant(
+        "iceberg-base-not-required",
+        "a commit is for the very snapshot it was built on",
+        BUILD,
+        '{"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}',
+        '{"ref": "nobody", "snapshot-id": None}',
+        (f"{ORDERS}::test_two_first_commits_of_two_users_both_land_in_every_order",),
+    ),
+    Mutant(
+        "iceberg-manifests-deleted-under-way",
+        "what a request without an answer names is kept",
+        TABLE,
+        "        if not built.may_be_under_way:\n",
+        "        if True:\n",
+        (f"{COMMITS}::test_manifests_of_a_request_that_may_be_under_way_are_kept",),
+    ),
+    Mutant(
+        "iceberg-lost-without-proof",
+        "a put that left no trace is not taken for lost",
+        TABLE,
+        "        if _is_certainly_out(built, now.metadata):\n",
+        "        if True:\n",
+        (f"{COMMITS}::test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost",),
+    ),
+    Mutant(
+        "iceberg-property-believed-after-rollback",
+        "a ledger line is checked against the snapshots of its branch",
+        LEDGER,
+        "        if not line or number < (line[-1].sequence_number or 0):\n",
+        "        if True:\n",
+        (f"{LEDGERS}::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in",),
+    ),
+    Mutant(
+        "iceberg-schema-not-required",
+        "a schema that changes between look and put costs a round",
+        BUILD,
+        '            AssertCurrentSchemaId.model_validate({"current-schema-id": self._metadata.current_schema_id}),\n',
+        "",
+        (f"{COMMITS}::test_a_column_added_between_look_and_put_costs_a_round",),
+    ),
+    Mutant(
+        "iceberg-partitioning-not-compared",
+        "files of another partitioning are refused",
+        TABLE,
+        "        if any(spec_of(file) != metadata.default_spec_id for file in plan.files):\n",
+        "        if False:\n",
+        (f"{COMMITS}::test_a_change_that_would_lose_or_misplace_rows_is_refused",),
+    ),
+    Mutant(
+        "iceberg-message-not-compared",
+        "a message means the same file in its words and in its entry",
+        TABLE,
+        "            check_entry(file, self.partitioning)\n",
+        "            pass\n",
+        (f"{COMMITS}::test_a_message_whose_words_and_entry_disagree_is_found",),
+    ),
+)
