@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from paimon_sink.cli.compact_command import compact_command
 from paimon_sink.cli.demo_command import demo_command
 from paimon_sink.cli.options import options_command
 from paimon_sink.cli.verify_command import verify_command
@@ -44,6 +45,7 @@ def cli() -> None:
 
 
 # Commands: one line each.
+cli.add_command(compact_command)
 cli.add_command(demo_command)
 cli.add_command(options_command)
 cli.add_command(verify_command)

@@ -1,4 +1,4 @@
-"""Compaction on Spark: groups of files are rows of a DataFrame, each task rewrites some, the driver publishes them all."""
+"""Compaction on Spark: groups of files are rows of a DataFrame, tasks rewrite them, the driver publishes them all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paimon_sink.spark.session import register
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compact", "rewrite_on_spark"]
+__all__ = ["compact"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of groups done, and of all."""
@@ -49,10 +49,10 @@ def compact(spark: SparkSession, *, progress: Progress | None = None, **options:
         min_files=parsed.compact_min_files or _MIN_FILES,
         filters=partition_filters(table, parsed.read_partition),
     )
-    return rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)
+    return _rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)
 
 
-def rewrite_on_spark(
+def _rewrite_on_spark(
     spark: SparkSession,
     table: Table,
     groups: Sequence[Group],
