@@ -61,21 +61,20 @@ def statistics(lake: Lake, file: DataFile) -> object:
 def test_values_and_statistics_of_every_type_are_as_if_written_at_once(lake: Lake) -> None:
     schema = pa.schema([field for field in EVERYTHING if field.name not in ("tiny", "small")])
     rows = pa.Table.from_pylist([{name: row[name] for name in schema.names} for row in ROWS], schema=schema)
-    at_once = lake.with_options(table="sales.at_once")
+    at_once = Lake(lake.options, "sales.at_once")
     for number in range(rows.num_rows):
         tasks.append(lake, number, rows.slice(number, 1))
     before = read(lake)
-    [wanted] = tasks.write(Lake(lake.options, "sales.at_once"), rows.to_batches(), schema).files
+    [wanted] = tasks.write(at_once, rows.to_batches(), schema).files
     table = lake.open()
     [group] = plan(table, target_bytes=128 << 20).groups
 
     [file] = rewrite(table, group).files
     compact(lake)
 
-    assert at_once is not None
     assert str(read(lake).to_pylist()) == str(before.to_pylist())
     assert read(lake).schema == before.schema
-    assert statistics(lake, file) == statistics(Lake(lake.options, "sales.at_once"), wanted)
+    assert statistics(lake, file) == statistics(at_once, wanted)
     assert len(lake.open().live_files()) == 1
 
 
