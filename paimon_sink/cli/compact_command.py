@@ -80,7 +80,7 @@ def compact_command(
         else:
             # It plans anew: starting Spark takes seconds, in which a table may change.
             with spark_session(master) as spark:
-                done = compact(spark, progress=bar.move, **texts)
+                done = compact(spark, bar.move, **texts)
     _echo({**asdict(done), "dry_run": False}) if as_json else _show(console, done)
 
 

@@ -35,11 +35,12 @@ _REWRITTEN = "number int, message binary"
 _SCHEMA = pa.schema([("number", pa.int32()), ("message", pa.binary())])
 
 
-def compact(spark: SparkSession, *, progress: Progress | None = None, **options: str) -> Compaction:
+def compact(spark: SparkSession, progress: Progress | None = None, /, **options: str) -> Compaction:
     """Rewrite the small files of a table into files of about ``targetFileSize``, in one snapshot with the same rows.
 
     Takes the options of ``format("pwc")``; those named ``partition.*`` choose partitions, and ``compact.minFiles`` says
     from how many small files on one is worth it. It may run beside live streams: readers of changes see no row again.
+    ``progress`` hears how many groups of files are done, of how many.
     """
     parsed = SinkOptions.parse(options, purpose=Purpose.READ)
     table = open_to_rewrite(parsed)
