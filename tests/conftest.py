@@ -15,7 +15,7 @@ from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
 from tests.support.places import Place, places, unmet_need
 from tests.support.postgres import postgres_server
-from tests.support.s3 import TABLE_BUCKET, S3Server, export, s3_server, seaweedfs
+from tests.support.s3 import S3Server, export, s3_server, seaweedfs
 
 # The same examples in every run: what a change is judged by must not depend on luck. Long runs look for new ones.
 settings.register_profile("same every time", derandomize=True)
@@ -112,18 +112,7 @@ def iceberg_server(s3: S3Server) -> Iterator[S3Server]:
 @pytest.fixture
 def iceberg_rest_lake(iceberg_server: S3Server) -> Lake:
     """A database of its own for each test: the catalog is shared."""
-    return Lake(
-        {
-            "warehouse": TABLE_BUCKET,
-            "tableFormat": "iceberg",
-            "catalog.type": "rest",
-            "catalog.uri": str(iceberg_server.iceberg_uri),
-            "catalog.oauth2-server-uri": f"{iceberg_server.iceberg_uri}/v1/oauth/tokens",
-            "catalog.credential": f"{iceberg_server.access_key}:{iceberg_server.secret_key}",
-            **iceberg_server.options(),
-        },
-        table=f"sales_{uuid.uuid4().hex}.orders",
-    )
+    return Lake(iceberg_server.iceberg_options(), table=f"sales_{uuid.uuid4().hex}.orders")
 
 
 @pytest.fixture(scope="session")

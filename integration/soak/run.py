@@ -100,9 +100,9 @@ class _Watch:
                 self.fed[stream] += 1
 
 
-def soak(place: Place, server: S3Server, audience: Audience, *, kills: int, seed: int) -> Figures:
+def soak(place: Place, server: S3Server, audience: Audience, *, table_format: str, kills: int, seed: int) -> Figures:
     """Kill that many times, and count. Whatever comes of it, no process is left; the table is saved if it is wrong."""
-    lake = Lake({"warehouse": f"s3://{server.bucket}/soak-{uuid.uuid4().hex}", **server.options()}, TABLE)
+    lake = _lake(server, table_format)
     try:
         figures = _soak(place, lake, audience, kills=kills, seed=seed)
     except (SoakError, PwcError, OSError, pa.ArrowException):
@@ -115,6 +115,14 @@ def soak(place: Place, server: S3Server, audience: Audience, *, kills: int, seed
     else:
         remove(lake)
     return figures
+
+
+def _lake(server: S3Server, table_format: str) -> Lake:
+    """A place of its own: server and catalog may be shared."""
+    name = f"soak-{uuid.uuid4().hex}"
+    if table_format == "iceberg":
+        return Lake(server.iceberg_options(), f"{name.replace('-', '_')}.{TABLE.partition('.')[2]}")
+    return Lake({"warehouse": f"s3://{server.bucket}/{name}", **server.options()}, TABLE)
 
 
 def _soak(place: Place, lake: Lake, audience: Audience, *, kills: int, seed: int) -> Figures:

@@ -286,6 +286,16 @@ READ_PARTITION = Group(
     frozenset({Purpose.READ}),
 )
 
+WHERE = Option(
+    "where",
+    values.condition,
+    "Read only the rows that meet these conditions: comparisons (`=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `IS NULL`, "
+    "`IS NOT NULL`) of columns with values, joined by `AND`. Files that cannot hold such rows are not opened: in "
+    "Paimon by partition, in Iceberg by partition and by statistics.",
+    "day >= '2026-11-01' AND amount > 10",
+    frozenset({Purpose.READ}),
+)
+
 # ---------------------------------------------------------------- data files
 
 TARGET_FILE_SIZE = Option(
@@ -373,6 +383,7 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     PARTITION_OVERWRITE_MODE,
     SNAPSHOT_PROPERTIES,
     READ_PARTITION,
+    WHERE,
     TARGET_FILE_SIZE,
     COMPRESSION,
     COMPACT_MIN_FILES,

@@ -20,6 +20,7 @@ __all__ = [
     "codec",
     "columns",
     "commit_user",
+    "condition",
     "count",
     "duration_ms",
     "location",
@@ -137,6 +138,11 @@ def plain_text(text: str) -> str:
     if text != text.strip():
         raise BadValueError("begins or ends with a blank; remove it.")
     return text
+
+
+def condition(text: str) -> str:
+    """As people write SQL, over several lines if they like. Only the table can tell what it means."""
+    return text.strip()
 
 
 def location(text: str) -> str:

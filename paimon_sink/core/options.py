@@ -77,6 +77,7 @@ class SinkOptions:
     """``snapshotProperty.*`` without the prefix."""
     read_partition: Mapping[str, str] = field(default_factory=Masked)
     """``partition.*`` without the prefix."""
+    where: str | None = None
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
     compact_min_files: int | None = None
     compact_max_bytes: int = declared.COMPACT_MAX_BYTES.default_value
@@ -117,6 +118,7 @@ class SinkOptions:
             partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
             read_partition=given.groups[declared.READ_PARTITION.prefix],
+            where=given.take(declared.WHERE),
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
             compact_min_files=given.take(declared.COMPACT_MIN_FILES),
             compact_max_bytes=given.take_or_default(declared.COMPACT_MAX_BYTES),

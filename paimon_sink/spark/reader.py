@@ -14,6 +14,7 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Split
 from paimon_sink.formats.registry import open_table
 from paimon_sink.read.partition import partition_filters
+from paimon_sink.read.where import may_prune, rows_that_meet, where_filters
 from paimon_sink.spark.schema import arrow_schema
 
 __all__ = ["PwcReader"]
@@ -28,8 +29,8 @@ class PwcReader(ds.DataSourceReader):
     """Reads the newest snapshot as it was when the query was planned: all of a batch, or none of it.
 
     No ``pushFilters``: Spark up to 4.3 keeps what a filtered scan planned for the next scan of the same DataFrame or
-    view (mended with SPARK-58551). Pruned splits would be missing there, and nobody would notice. The ``partition.*``
-    options prune instead; they belong to one load alone.
+    view (mended with SPARK-58551). Pruned splits would be missing there, and nobody would notice. The options
+    ``where`` and ``partition.*`` prune instead; they belong to one load alone.
     """
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
@@ -38,7 +39,11 @@ class PwcReader(ds.DataSourceReader):
 
     def partitions(self) -> list[ds.InputPartition]:
         table = open_table(self._options)
-        filters = partition_filters(table, self._options.read_partition)
+        conditions = where_filters(table, self._options.where)
+        filters = [
+            *partition_filters(table, self._options.read_partition),
+            *(wanted for wanted in conditions if may_prune(table, wanted)),
+        ]
         return [_SplitPartition(split) for split in table.plan_splits(filters)]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
@@ -46,8 +51,10 @@ class PwcReader(ds.DataSourceReader):
         if split is None:
             return
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.label))
-        for batch in open_table(self._options).read_split(split, self._schema.fieldNames()):
-            yield _cast(batch, expected)
+        table = open_table(self._options)
+        conditions = where_filters(table, self._options.where)
+        for batch in table.read_split(split, self._schema.fieldNames()):
+            yield _cast(rows_that_meet(conditions, batch), expected)
 
 
 def _as_spark_reads(schema: pa.Schema) -> pa.Schema:

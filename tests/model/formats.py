@@ -50,4 +50,4 @@ class FormatActions(ABC):
 
     @abstractmethod
     def standing(self) -> Mapping[int, Standing]:
-        """Every snapshot of the newest one's history that has not expired, read anew where it changed."""
+        """Every snapshot of the newest one's history that has not expired, oldest first, read anew where it changed."""

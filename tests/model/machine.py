@@ -18,13 +18,14 @@ from paimon_sink.commit.decide import Policy
 from paimon_sink.core.errors import LedgerLostError, PwcError
 from tests.model.excuses import unexcused
 from tests.model.formats import FormatActions
+from tests.model.iceberg import IcebergActions
 from tests.model.model import Batch, Model
 from tests.model.paimon import PaimonActions
 from tests.model.stage import Stage, Try
 from tests.support.lying_files import Lies
 from tests.support.turns import KilledError
 
-__all__ = ["LIES", "SinkMachine", "Tally"]
+__all__ = ["JOB", "LIES", "MACHINES", "SinkMachine", "Tally"]
 
 JOB = "a batch job"
 USERS = st.sampled_from(["ann", "bob"])
@@ -47,11 +48,16 @@ _ALL = 5000
 
 
 class Tally:
-    """How much was played, over all machines of this process."""
+    """How much was played, over all machines since it began."""
 
     steps = 0
     acknowledged = 0
     by_rule: dict[str, int] = {}  # noqa: RUF012 - one tally a process
+
+    @classmethod
+    def begin(cls) -> None:
+        cls.steps = cls.acknowledged = 0
+        cls.by_rule = {}
 
     @classmethod
     def count(cls, name: str) -> None:
@@ -75,7 +81,6 @@ class SinkMachine(RuleBasedStateMachine):
         self.seen: object = None
 
     def new_table(self, warehouse: str) -> FormatActions:
-        """Another format joins by overriding this."""
         return PaimonActions(warehouse)
 
     # ---------------------------------------------------------------- tries
@@ -269,3 +274,12 @@ class SinkMachine(RuleBasedStateMachine):
             call()
         except PwcError:
             assert self.stage.files.lies_told, "an abort failed on an honest store"
+
+
+class IcebergMachine(SinkMachine):
+    def new_table(self, warehouse: str) -> FormatActions:
+        return IcebergActions(warehouse)
+
+
+MACHINES: dict[str, type[SinkMachine]] = {"paimon": SinkMachine, "iceberg": IcebergMachine}
+"""A format joins with its actions and a line here."""

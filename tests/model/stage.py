@@ -107,7 +107,7 @@ class Stage:
         standing = self.actions.standing()
         if not standing:
             return []
-        return [row for path in standing[max(standing)].data_files for row in _ids_in(path)]
+        return [row for path in list(standing.values())[-1].data_files for row in _ids_in(path)]
 
     def missing(self) -> list[str]:
         """Files that a standing snapshot names and that are not there."""

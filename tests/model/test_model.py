@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.model.machine import SinkMachine, Tally
+from tests.model.machine import MACHINES, SinkMachine, Tally
 
 STEPS_AN_EXAMPLE = 40
-EXAMPLES = 25
+EXAMPLES = {"paimon": 25, "iceberg": 8}
 SOAK_STEPS = int(os.environ.get("PWC_MODEL_STEPS") or 0)
 
 COMMON = settings(
@@ -38,22 +38,25 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.timeout(0)
-def test_every_batch_is_in_once_whatever_happens(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("table_format", MACHINES)
+def test_every_batch_is_in_once_whatever_happens(table_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    machine, examples = MACHINES[table_format], EXAMPLES[table_format]
+    Tally.begin()
     if SOAK_STEPS:
-        soak(capsys)
+        soak(machine, examples, capsys)
     else:
-        run_state_machine_as_test(SinkMachine, settings=settings(COMMON, max_examples=EXAMPLES, derandomize=True))
+        run_state_machine_as_test(machine, settings=settings(COMMON, max_examples=examples, derandomize=True))
 
     assert Tally.acknowledged > 0
 
 
-def soak(capsys: pytest.CaptureFixture[str]) -> None:
+def soak(machine: type[SinkMachine], examples: int, capsys: pytest.CaptureFixture[str]) -> None:
     while Tally.steps < SOAK_STEPS:
         seed = int(os.environ.get("PWC_MODEL_SEED") or random.randrange(2**32))
         say(capsys, f"{Tally.steps} steps so far, {Tally.acknowledged} commits acknowledged; now seed {seed}")
-        examples = min(EXAMPLES, 1 + (SOAK_STEPS - Tally.steps) // STEPS_AN_EXAMPLE)
-        seeded = hypothesis.seed(seed)(SinkMachine)
-        run_state_machine_as_test(seeded, settings=settings(COMMON, max_examples=examples, derandomize=False))
+        wanted = min(examples, 1 + (SOAK_STEPS - Tally.steps) // STEPS_AN_EXAMPLE)
+        seeded = hypothesis.seed(seed)(machine)
+        run_state_machine_as_test(seeded, settings=settings(COMMON, max_examples=wanted, derandomize=False))
     say(capsys, f"{Tally.steps} steps, {Tally.acknowledged} commits acknowledged: {Tally.by_rule}")
 
 

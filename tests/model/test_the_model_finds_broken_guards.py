@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Verdict
 from paimon_sink.commit.fold import written_files
 from paimon_sink.core.steps import Step
-from paimon_sink.formats.base import PutOutcome
+from paimon_sink.formats.base import Plan, Prepared, PutOutcome
+from paimon_sink.formats.iceberg.table import IcebergTable
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
-from tests.model.machine import SinkMachine
+from tests.model.machine import JOB, MACHINES, SinkMachine
 from tests.model.stage import Try
 from tests.support.lying_files import Lies
 
@@ -52,22 +54,25 @@ def the_put_overwrites(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_put_without_an_answer_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PaimonTable, "settle", lambda *_: PutOutcome.LOST)
+    for table in (PaimonTable, IcebergTable):
+        patch.setattr(table, "settle", lambda *_: PutOutcome.LOST)
 
 
 def a_put_without_an_answer_counts_as_landed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PaimonTable, "settle", lambda *_: PutOutcome.LANDED)
+    for table in (PaimonTable, IcebergTable):
+        patch.setattr(table, "settle", lambda *_: PutOutcome.LANDED)
 
 
 def a_lost_put_deletes_the_data_files(patch: pytest.MonkeyPatch) -> None:
-    discard = PaimonTable.discard
+    publish = Coordinator._publish
 
-    def all_of_it(self: PaimonTable, prepared: Any) -> None:
-        discard(self, prepared)
-        for entry in prepared.native.entries:
-            self.store.delete(self.store.join(self.location, self._directory(()), entry.file.file_name))
+    def or_delete(self: Coordinator, plan: Plan, prepared: Prepared) -> bool:
+        landed = publish(self, plan, prepared)
+        if not landed:
+            self._delete(plan.files)
+        return landed
 
-    patch.setattr(PaimonTable, "discard", all_of_it)
+    patch.setattr(Coordinator, "_publish", or_delete)
 
 
 def an_abort_deletes_all_files(patch: pytest.MonkeyPatch) -> None:
@@ -75,7 +80,8 @@ def an_abort_deletes_all_files(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_replay_spares_no_file(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PaimonTable, "files_added_by", lambda *_: frozenset())
+    for table in (PaimonTable, IcebergTable):
+        patch.setattr(table, "files_added_by", lambda *_: frozenset())
 
 
 def claims_are_not_read(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +128,8 @@ def another_user_commits_before_its_put(machine: SinkMachine) -> None:
 
 
 def its_put_lands_and_is_reported_failed(machine: SinkMachine) -> None:
-    (one,) = sent(machine, "ann")
+    """A batch job's: no ledger would know it again."""
+    (one,) = sent(machine, JOB)
     machine.stage.files.lie(Lies(fails_after=1.0, only="create"), seed=0)
     ends(machine, one)
 
@@ -168,8 +175,15 @@ CASES: list[tuple[Break, Script]] = [
 ]
 
 
-def named(case: tuple[Break, Script]) -> str:
-    return case[0].__name__.replace("_", " ")
+ONLY_PAIMON = (the_put_overwrites, claims_are_not_read)
+"""An Iceberg catalog compares by itself, and its ledger needs no claims."""
+
+EVERYWHERE = [
+    pytest.param(table_format, case, id=f"{table_format}: {case[0].__name__.replace('_', ' ')}")
+    for table_format in MACHINES
+    for case in CASES
+    if table_format == "paimon" or case[0] not in ONLY_PAIMON
+]
 
 
 @pytest.fixture(autouse=True)
@@ -177,23 +191,27 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
 
 
-@pytest.fixture
-def machine() -> Iterator[SinkMachine]:
-    found = SinkMachine()
-    yield found
-    found.teardown()
+@contextmanager
+def playing(table_format: str) -> Iterator[SinkMachine]:
+    machine = MACHINES[table_format]()
+    try:
+        yield machine
+    finally:
+        machine.teardown()
 
 
-@pytest.mark.parametrize("case", CASES, ids=named)
-def test_with_its_guards_nothing_is_wrong(case: tuple[Break, Script], machine: SinkMachine) -> None:
-    case[1](machine)
-
-
-@pytest.mark.parametrize("case", CASES, ids=named)
-def test_a_broken_guard_is_found(
-    case: tuple[Break, Script], machine: SinkMachine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case[0](monkeypatch)
-
-    with pytest.raises(AssertionError):
+@pytest.mark.parametrize(("table_format", "case"), EVERYWHERE)
+def test_with_its_guards_nothing_is_wrong(table_format: str, case: tuple[Break, Script]) -> None:
+    with playing(table_format) as machine:
         case[1](machine)
+
+
+@pytest.mark.parametrize(("table_format", "case"), EVERYWHERE)
+def test_a_broken_guard_is_found(
+    table_format: str, case: tuple[Break, Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with playing(table_format) as machine:
+        case[0](monkeypatch)
+
+        with pytest.raises(AssertionError):
+            case[1](machine)

@@ -187,3 +187,14 @@ def test_a_planned_read_does_not_see_what_comes_later(spark: SparkSession, lake:
     assert partitions >= 1
     assert ids(planned) == list(range(10))
     assert ids(load(spark, lake)) == ([*range(10)] if mode == "append" else []) + [*range(100, 110)]
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["id > 3", "shop IN (0, 2) AND id <= 7", "day IS NULL", "day >= '2026-01-31' AND note < 'note 8'", "name = 'n°1'"],
+)
+def test_the_option_where_gives_the_rows_of_sparks_own_where(spark: SparkSession, by_day: Lake, where: str) -> None:
+    chosen = load(spark, by_day.with_options(where=where))
+
+    assert ids(chosen) == ids(load(spark, by_day).where(where)) != []
+    assert chosen.rdd.getNumPartitions() <= DAYS

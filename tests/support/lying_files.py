@@ -122,6 +122,12 @@ class LyingFileSystem(AbstractFileSystem):
     def split_path(self, path: str) -> Any:
         return self.inner.split_path(path)
 
+    # ---------------------------------------------------------------- requests to others on the same network
+
+    def request(self, name: str, send: Callable[[], T], *, changes: bool) -> T:
+        """A request that is no file's, such as one to a catalog."""
+        return self._change(name, send) if changes else self._read(name, send)
+
     # ---------------------------------------------------------------- where it lies
 
     def _change(self, name: str, send: Callable[[], T]) -> T:

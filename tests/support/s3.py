@@ -24,14 +24,14 @@ from typing import Any
 
 from tests.support.descendants import dying_with_us
 
-__all__ = ["TABLE_BUCKET", "S3Server", "export", "s3_server", "seaweedfs"]
+__all__ = ["S3Server", "export", "s3_server", "seaweedfs"]
 
 _HOST = "127.0.0.1"
 _REGION = "us-east-1"
 _KEY = "pwc-tests"
 _SECRET = "pwc-tests-secret"
 _BUCKET = "lake"
-TABLE_BUCKET = "tables"
+_TABLE_BUCKET = "tables"
 _MINIO_IMAGE = "minio/minio:RELEASE.2025-04-22T22-12-26Z"
 _READY_WITHIN_S = 90.0
 _STOP_WITHIN_S = 2.0
@@ -47,7 +47,7 @@ class S3Server:
     bucket: str
     kind: str
     iceberg_uri: str | None = None
-    """Where its Iceberg REST catalog answers, if it has one. Its warehouse is ``TABLE_BUCKET``."""
+    """Where its Iceberg REST catalog answers, if it has one. Its warehouse is ``_TABLE_BUCKET``."""
 
     def options(self) -> dict[str, str]:
         """The sink's own options for this server."""
@@ -56,6 +56,20 @@ class S3Server:
             "s3.access-key-id": self.access_key,
             "s3.secret-access-key": self.secret_key,
             "s3.region": _REGION,
+        }
+
+    def iceberg_options(self) -> dict[str, str]:
+        """The same for tables in its Iceberg REST catalog."""
+        if self.iceberg_uri is None:
+            raise RuntimeError(f"{self.kind} has no Iceberg REST catalog; SeaweedFS has one.")
+        return {
+            "warehouse": _TABLE_BUCKET,
+            "tableFormat": "iceberg",
+            "catalog.type": "rest",
+            "catalog.uri": self.iceberg_uri,
+            "catalog.oauth2-server-uri": f"{self.iceberg_uri}/v1/oauth/tokens",
+            "catalog.credential": f"{self.access_key}:{self.secret_key}",
+            **self.options(),
         }
 
 
@@ -142,7 +156,7 @@ def seaweedfs(stack: ExitStack) -> S3Server:
     names += ["admin.port", "admin.port.grpc"]
     ports = dict(zip(names, _free_ports(len(names)), strict=True))
     command = [binary, "mini", f"-dir={directory / 'data'}", f"-ip={_HOST}", f"-ip.bind={_HOST}", f"-bucket={_BUCKET}"]
-    command += ["-admin.ui=false", "-master.telemetry=false", f"-tableBucket={TABLE_BUCKET}"]
+    command += ["-admin.ui=false", "-master.telemetry=false", f"-tableBucket={_TABLE_BUCKET}"]
     command += [f"-{name}={port}" for name, port in ports.items()]
     environment = {"AWS_ACCESS_KEY_ID": _KEY, "AWS_SECRET_ACCESS_KEY": _SECRET}
     server = replace(

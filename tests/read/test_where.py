@@ -1,0 +1,149 @@
+"""The option ``where``: the very rows that Spark's own WHERE gives, from fewer files."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from paimon_sink.core.errors import OptionError
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.base import Comparison
+from paimon_sink.read.where import where_filters
+from paimon_sink.spark.reader import PwcReader
+from paimon_sink.spark.schema import spark_schema
+from tests.support import tasks
+from tests.support.lake import Lake
+from tests.support.places import Place, places
+
+NAN = math.nan
+COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "n": (pa.int64(), [1, 2, None, -4, 5, 6]),
+    "x": (pa.float64(), [1.5, NAN, None, -0.0, math.inf, 2.5]),
+    "s": (pa.string(), ["a", "b'c", None, "", "ž", "zz"]),
+    "d": (pa.date32(), [date(2026, 11, day) if day else None for day in (1, 2, 0, 4, 5, 6)]),
+    "t": (pa.timestamp("us"), [datetime(2026, 11, day, 5) if day else None for day in (1, 2, 0, 4, 5, 6)]),
+    "p": (pa.decimal128(6, 2), [Decimal(f"{value}.25") if value else None for value in (1, 2, 0, 4, 5, 6)]),
+    "b": (pa.bool_(), [True, False, None, True, False, True]),
+}
+
+
+@pytest.fixture(scope="module", params=places("local", "sqlite"))
+def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Six rows in six files."""
+    where: Place = request.param
+    lake = Lake({"warehouse": str(tmp_path_factory.mktemp("where")), "tableFormat": where.format})
+    for number in range(6):
+        row = {name: pa.array(values[number : number + 1], kind) for name, (kind, values) in COLUMNS.items()}
+        tasks.append(lake, number, pa.table({"id": pa.array([number], pa.int64()), **row}))
+    return lake
+
+
+def reader(lake: Lake, where: str) -> PwcReader:
+    options = {**lake.options, "table": lake.table, "where": where}
+    return PwcReader(SinkOptions.parse(options, purpose=Purpose.READ), spark_schema(lake.open().schema))
+
+
+def ids(lake: Lake, where: str) -> list[int]:
+    found = reader(lake, where)
+    batches = [batch for part in found.partitions() for batch in found.read(part)]
+    return sorted(number for batch in batches for number in batch.column("id").to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("n > 1", [1, 4, 5]),
+        ("N >= 2\n  and n < 6\n", [1, 4]),
+        ("`n` = -4", [3]),
+        ("n IN (1, 5, 77)", [0, 4]),
+        ("n IS NULL", [2]),
+        ("n is not null AND b = true", [0, 3, 5]),
+        ("s = 'b''c'", [1]),
+        ("s > 'z'", [4, 5]),
+        ("s = ''", [3]),
+        ("d >= '2026-11-05'", [4, 5]),
+        ("t < '2026-11-02 05:00:00'", [0]),
+        ("p <= 2.25", [0, 1]),
+        ("x > 2", [1, 4, 5]),
+        ("x <= 1.5e0", [0, 3]),
+        ("x = 0.0", [3]),
+        ("n > 1000", []),
+    ],
+)
+def test_the_rows_are_those_of_sparks_own_where(lake: Lake, where: str, wanted: list[int]) -> None:
+    assert ids(lake, where) == wanted
+
+
+SIGNS = {"=": "__eq__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(
+    column=st.sampled_from(["n", "s", "d", "p"]),
+    sign=st.sampled_from(sorted(SIGNS)),
+    row=st.sampled_from([0, 1, 3, 4, 5]),
+)
+def test_no_file_is_left_out_that_holds_a_row(lake: Lake, column: str, sign: str, row: int) -> None:
+    values = COLUMNS[column][1]
+    value = values[row]
+    literal = str(value).replace("'", "''")
+    expected = [
+        number for number, found in enumerate(values) if found is not None and getattr(found, SIGNS[sign])(value)
+    ]
+
+    assert ids(lake, f"{column} {sign} '{literal}'") == expected
+
+
+def test_files_that_cannot_match_are_not_opened(lake: Lake) -> None:
+    table = lake.open()
+
+    splits = table.plan_splits(where_filters(table, "n >= 5 AND s >= 'a'"))
+
+    assert sum(split.rows for split in splits) == (2 if lake.format == "iceberg" else 6)
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("", "where"),
+        ("n", "at the end: something is missing"),
+        ("n > ", "at the end: something is missing"),
+        ("n LIKE 'a%'", "at 'LIKE': a comparison was expected"),
+        ("n > 1 OR n < 0", "at 'OR': AND was expected"),
+        ("n > m", "at 'm': a value was expected"),
+        ("5 > n", "at '5': a column was expected"),
+        ("n IN 5", r"at '5': \( was expected"),
+        ("n = 'five'", "not a int64"),
+        ("n = 1;drop", "at ';drop'"),
+        ("s = 'open", 'at "\'open"'),
+        ("nobody = 1", "names a column 'nobody', and the table has id, n"),
+        ("d = '2026-13-01'", "not a date32"),
+    ],
+)
+def test_what_does_not_read_well_is_said_before_the_first_row(lake: Lake, where: str, sentence: str) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        reader(lake, where).partitions()
+
+
+def test_a_time_with_a_zone_needs_an_offset(tmp_path: Any) -> None:
+    lake = Lake({"warehouse": str(tmp_path)})
+    zoned = pa.array([datetime(2026, 11, 16, 5)], pa.timestamp("us", "UTC"))
+    tasks.append(lake, 0, pa.table({"id": [7], "at": zoned}))
+
+    assert ids(lake, "at = '2026-11-16T06:00:00+01:00'") == [7]
+    with pytest.raises(OptionError, match="Say its offset"):
+        reader(lake, "at = '2026-11-16T06:00:00'").partitions()
+
+
+def test_values_have_the_columns_own_types(lake: Lake) -> None:
+    [wanted] = where_filters(lake.open(), "p in (1.25, '2.25')")
+
+    assert (wanted.column, wanted.comparison) == ("p", Comparison.IN)
+    assert wanted.value == [Decimal("1.25"), Decimal("2.25")]
