@@ -18,13 +18,12 @@ from paimon_sink.cli.figures import many, show_figure, size
 from paimon_sink.cli.table_argument import options_argument, parsed
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.registry import open_to_rewrite
-from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan
+from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan_as_asked
 from paimon_sink.read.partition import partition_filters
 
 __all__ = ["compact_command"]
 
 _SHOWN = 50
-_MIN_FILES = 2
 
 
 @click.command("compact")
@@ -58,15 +57,9 @@ def compact_command(
     given = parsed(texts)
     table = open_to_rewrite(given)
     try:
-        filters = partition_filters(table, given.read_partition)
+        planned = plan_as_asked(table, given, partition_filters(table, given.read_partition))
     except OptionError as error:
         raise click.UsageError(str(error)) from error
-    planned = plan(
-        table,
-        target_bytes=given.target_file_size_bytes,
-        min_files=given.compact_min_files or _MIN_FILES,
-        filters=filters,
-    )
     console = Console(highlight=False)
     if dry_run:
         _echo(_plan_as_json(planned)) if as_json else _show_plan(console, planned)

@@ -17,8 +17,15 @@ import pyarrow as pa
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import written_files
-from paimon_sink.core.errors import CorruptTableError, FilesReplacedError, PwcError, TableChangedError
+from paimon_sink.core.errors import (
+    CorruptTableError,
+    FilesReplacedError,
+    OptionError,
+    PwcError,
+    TableChangedError,
+)
 from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Filter, LiveFile, Plan, Replace, Table
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
 from paimon_sink.write.task import write_task
@@ -32,6 +39,7 @@ __all__ = [
     "compact_groups",
     "discard",
     "plan",
+    "plan_as_asked",
     "publish",
     "rewrite",
 ]
@@ -41,6 +49,7 @@ log = logging.getLogger(__name__)
 COMMIT_USER = "pwc-compact"
 """Each run has this name with an id of its own behind it: no stream can be called the same."""
 
+_MIN_FILES = 2
 _POLICY = Policy(ledger_retention_ms=sys.maxsize)
 """The ledger goes on as it is: how long a silent user stays in it is for its own writers to say."""
 
@@ -80,6 +89,21 @@ def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequen
         size_bytes=sum(file.size_bytes for file in live),
         groups=tuple(groups),
         partitions=tuple(_partitions(live, groups)),
+    )
+
+
+def plan_as_asked(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
+    """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
+    if options.where is not None:
+        raise OptionError(
+            f"Cannot compact {table.label}: where chooses rows, and a compaction takes whole files. Choose partitions "
+            "with partition.*."
+        )
+    return plan(
+        table,
+        target_bytes=options.target_file_size_bytes,
+        min_files=options.compact_min_files or _MIN_FILES,
+        filters=filters,
     )
 
 

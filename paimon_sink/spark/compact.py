@@ -16,7 +16,7 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_to_rewrite
-from paimon_sink.maintain.compact import Compaction, Rewrite, plan, publish, rewrite
+from paimon_sink.maintain.compact import Compaction, Rewrite, plan_as_asked, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.session import register
@@ -29,7 +29,6 @@ __all__ = ["compact"]
 Progress = Callable[[int, int], None]
 """Called with the number of groups done, and of all."""
 
-_MIN_FILES = 2
 _POLL_S = 0.5
 _REWRITTEN = "number int, message binary"
 _SCHEMA = pa.schema([("number", pa.int32()), ("message", pa.binary())])
@@ -44,12 +43,7 @@ def compact(spark: SparkSession, progress: Progress | None = None, /, **options:
     """
     parsed = SinkOptions.parse(options, purpose=Purpose.READ)
     table = open_to_rewrite(parsed)
-    planned = plan(
-        table,
-        target_bytes=parsed.target_file_size_bytes,
-        min_files=parsed.compact_min_files or _MIN_FILES,
-        filters=partition_filters(table, parsed.read_partition),
-    )
+    planned = plan_as_asked(table, parsed, partition_filters(table, parsed.read_partition))
     return _rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)
 
 

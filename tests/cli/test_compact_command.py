@@ -80,6 +80,7 @@ def test_what_was_done_is_shown(lake: Lake) -> None:
         pytest.param(["--partition", "day"], "--partition takes COLUMN=VALUE, not 'day'.", id="no value"),
         pytest.param(["--partition", "week=1"], "names no partition column", id="no such column"),
         pytest.param(["--min-files", "1"], "compact.minFiles must be a whole number from 2", id="too few files"),
+        pytest.param(["--option", "where=id = 1"], "where chooses rows", id="rows"),
         pytest.param(["--target-file-size", "big"], "targetFileSize must be a size", id="no size"),
     ],
 )

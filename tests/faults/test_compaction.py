@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from paimon_sink.commit.coordinator import Bounds, Coordinator
-from paimon_sink.core.errors import CommitUnknownError, FilesReplacedError, TableChangedError
+from paimon_sink.core.errors import CommitUnknownError, FilesReplacedError, RefusedError, TableChangedError
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.maintain.compact import Compaction, compact_groups, plan, publish
-from tests.support.batches import coordinator
+from paimon_sink.maintain.compact import Compaction, Rewrite, _plan, compact_groups, plan, publish
+from tests.support.batches import coordinator, write_plan
+from tests.support.clock import FakeClock
 from tests.support.compaction import TARGET, compact, rewritten
-from tests.support.engines import OtherEngine
+from tests.support.engines import OtherEngine, other_engine
 from tests.support.interleave import Run, every_order, once_at, run_in_order
 from tests.support.lake import Lake, rows
 from tests.support.lying_table import Answer, LyingTable
@@ -75,6 +78,7 @@ def test_small_files_become_one_a_partition_and_rows_and_their_order_stay(lake: 
     assert sorted(engine.follow(first)) == list(range(1, 10))
 
 
+@pytest.mark.needs("every form")
 def test_a_table_without_partitions_and_what_is_compacted_already(lake: Lake, engine: OtherEngine) -> None:
     filled(lake)
 
@@ -105,6 +109,36 @@ def test_batches_are_known_again_and_the_ledger_is_as_it_was(lake: Lake) -> None
     assert lake.batch_ids() == [*range(6), 3, 6]
 
 
+@pytest.mark.needs("every form")
+def test_a_user_who_is_silent_for_long_stays_in_the_ledger(lake: Lake) -> None:
+    """How long that may be is for the writers to say, and a compaction knows nothing of their options."""
+    long_ago = FakeClock(int(time.time() * 1000) - 400 * 24 * 3600 * 1000)
+    lake.write()
+    Coordinator(lake.open(), clock=long_ago).commit(write_plan(lake, 7, rows(7)))
+    silent = lake.open().look(commit_user="test").ledger
+    other_engine(lake).append(rows(8))
+
+    compact(lake)
+
+    assert lake.open().look(commit_user="test").ledger.entries["test"] == silent.entries["test"]
+    lake.append(7, rows(7))
+    assert lake.ids() == [7, 8]
+
+
+@pytest.mark.needs("every form")
+def test_files_with_other_rows_are_never_put_in_place_of_these(lake: Lake) -> None:
+    filled(lake, 3)
+    [ready] = rewritten(lake)
+    short = replace(ready.group, files=ready.group.files[:2])
+
+    with pytest.raises(RefusedError, match="the new files have 3 rows, those to replace have 2"):
+        publish(lake.open(), [Rewrite(short, ready.message)])
+
+    assert lake.ids() == [0, 1, 2]
+    assert len(live(lake)) == len(lake.data_files()) == 3
+
+
+@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_files_of_an_older_schema_are_rewritten_with_the_columns_of_today(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -119,6 +153,7 @@ def test_files_of_an_older_schema_are_rewritten_with_the_columns_of_today(lake: 
     assert lake.read() == expected
 
 
+@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_a_column_that_came_after_the_table_was_opened_is_not_lost(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -129,6 +164,7 @@ def test_a_column_that_came_after_the_table_was_opened_is_not_lost(lake: Lake, e
         compact(lake, opened)
 
 
+@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_a_column_that_goes_while_files_are_rewritten_ends_it_without_a_trace(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -186,6 +222,7 @@ def test_files_that_others_replace_meanwhile_are_left_to_them(
     assert engine.stray_metadata() == []
 
 
+@pytest.mark.needs("every form")
 def test_only_the_partition_that_others_replaced_is_left_out(lake: Lake, engine: OtherEngine) -> None:
     lake = filled(parted(lake))
     ready = rewritten(lake)
@@ -199,6 +236,7 @@ def test_only_the_partition_that_others_replaced_is_left_out(lake: Lake, engine:
     assert len(lake.data_files()) == 6 + 2 + 1
 
 
+@pytest.mark.needs("every form")
 def test_files_that_expired_while_they_were_read_are_a_conflict_and_no_error(lake: Lake, engine: OtherEngine) -> None:
     lake = filled(parted(lake))
     planned = plan(lake.open(), target_bytes=TARGET)
@@ -211,6 +249,7 @@ def test_files_that_expired_while_they_were_read_are_a_conflict_and_no_error(lak
     assert lake.ids() == engine.read_ids() == [1, 2, 4, 5, 100]
 
 
+@pytest.mark.needs("every form")
 def test_old_files_go_with_the_snapshots_that_name_them(lake: Lake, engine: OtherEngine) -> None:
     filled(lake)
     compact(lake)
@@ -308,6 +347,7 @@ def test_while_the_outcome_is_not_known_no_file_goes(lake: Lake, answer: Answer)
     assert len(live(lake)) == 1
 
 
+@pytest.mark.needs("every form")
 def test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later(lake: Lake) -> None:
     filled(lake, 3)
     ready = rewritten(lake)
@@ -329,6 +369,7 @@ def iter_of(*actions: Callable[[], object]) -> Callable[[], object]:
     return lambda: left.pop(0)() if left else None
 
 
+@pytest.mark.needs("every form")
 def test_what_is_published_a_second_time_deletes_nothing(lake: Lake) -> None:
     filled(lake, 3)
     ready = rewritten(lake)
@@ -336,6 +377,8 @@ def test_what_is_published_a_second_time_deletes_nothing(lake: Lake) -> None:
 
     with pytest.raises(FilesReplacedError):
         publish(lake.open(), ready)
+    with pytest.raises(FilesReplacedError):
+        coordinator(lake).replace_files(_plan(ready))
 
     assert lake.ids() == [0, 1, 2]
     assert len(live(lake)) == 1

@@ -21,6 +21,8 @@ from pyiceberg.typedef import Record
 
 from paimon_sink.core.errors import OptionError, UnsupportedTableError
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.maintain.compact import compact_groups, plan
+from paimon_sink.read.partition import partition_filters
 from tests.formats.test_iceberg_tasks import EVENTS
 from tests.support import tasks
 from tests.support.compaction import compact
@@ -108,6 +110,21 @@ def test_rows_stay_in_the_partitions_of_transforms(lake: Lake, partition_by: str
     assert done.groups == done.files_after == len(partitions) > 1
     assert {file.partition for file in parted.open().live_files()} == partitions
     assert native(lake).scan().to_arrow().sort_by("id").num_rows == 2 * EVENTS.num_rows
+
+
+def test_a_partition_is_chosen_by_files_and_all_of_their_rows_stay(lake: Lake) -> None:
+    parted = lake.with_options(partitionBy="bucket(2, id)")
+    for number in range(3):
+        parted.append(number, rows(*range(10 * number, 10 * number + 10)))
+    table = parted.open()
+    filters = partition_filters(table, {"id": "7"})
+
+    done = compact_groups(table, plan(table, target_bytes=128 << 20, filters=filters).groups)
+
+    assert (done.groups, done.files_after) == (1, 1)
+    assert 1 <= done.files_before <= 3
+    assert done.rows > 1
+    assert parted.ids() == list(range(30))
 
 
 def test_files_of_an_earlier_partitioning_are_left_alone(lake: Lake) -> None:

@@ -9,10 +9,10 @@ import pytest
 from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER
 
-from paimon_sink.core.errors import RefusedError, UnsupportedTableError
+from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Plan, Replace, Table
 from paimon_sink.formats.paimon.table import PaimonTable
-from paimon_sink.maintain.compact import COMMIT_USER, Rewrite, publish
+from paimon_sink.maintain.compact import COMMIT_USER, publish
 from tests.support import foreign
 from tests.support.batches import path_in
 from tests.support.compaction import compact, rewritten
@@ -77,19 +77,6 @@ def _snapshot(table: Table) -> Any:
 
 def _write(lake: Lake, number: int, snapshot: Any) -> None:
     lake.open().store.write(path_in(lake, "snapshot", f"snapshot-{number}"), JSON.to_json(snapshot).encode())
-
-
-def test_files_with_other_rows_are_never_put_in_place_of_these(local_lake: Lake) -> None:
-    for number in range(3):
-        local_lake.append(number, rows(number))
-    [ready] = rewritten(local_lake)
-    short = replace(ready.group, files=ready.group.files[:2])
-
-    with pytest.raises(RefusedError, match="the new files have 3 rows, those to replace have 2"):
-        publish(local_lake.open(), [Rewrite(short, ready.message)])
-
-    assert local_lake.ids() == [0, 1, 2]
-    assert len(local_lake.open().live_files()) == 3
 
 
 def test_a_plan_that_removes_files_changes_something() -> None:

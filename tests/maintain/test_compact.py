@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_sink.core.errors import CorruptTableError, StorageError
+from paimon_sink.core.errors import CorruptTableError, StorageError, TableChangedError
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Replace, Table
 from paimon_sink.maintain import tidy
-from paimon_sink.maintain.compact import plan
+from paimon_sink.maintain.compact import plan, rewrite
 from paimon_sink.maintain.tidy import is_due
 from paimon_sink.maintain.verify import verify
 from tests.support import tasks
@@ -74,6 +74,20 @@ def test_a_file_with_other_rows_than_its_manifest_says_ends_it_and_leaves_nothin
         compact(lake)
 
     assert lake.data_files() == sorted([first, second])
+
+
+def test_rows_that_belong_to_another_partition_are_not_moved_there(lake: Lake) -> None:
+    parted = lake.with_options(partitionBy="day")
+    for number in range(2):
+        parted.append(number, rows(number, day="monday"))
+    table = parted.open()
+    [group] = plan(table, target_bytes=TARGET).groups
+    misfiled = replace(group, files=tuple(replace(file, partition=("friday",)) for file in group.files))
+
+    with pytest.raises(TableChangedError, match="rows of the partition friday belong to another partition now"):
+        rewrite(table, misfiled)
+
+    assert len(parted.data_files()) == 2
 
 
 # ---------------------------------------------------------------- a little after each commit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.mutant import Mutant
 
@@ -348,4 +349,5 @@ MUTANTS = (
         (f"{LOCAL_STORE}::test_trouble_is_not_absence",),
     ),
     *ICEBERG_MUTANTS,
+    *COMPACTION_MUTANTS,
 )

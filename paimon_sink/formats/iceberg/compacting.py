@@ -20,7 +20,7 @@ from paimon_sink.formats.base import Filter, LiveFile
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
-from paimon_sink.formats.iceberg.read import matching_files, split_of
+from paimon_sink.formats.iceberg.read import partition_test, split_of
 
 __all__ = ["Removal", "check_no_row_is_deleted", "live_files"]
 
@@ -31,7 +31,7 @@ def live_files(
     """The data files of a snapshot that were written with the partitioning of today, oldest first."""
     manifests = read_manifests(head, native.io)
     check_no_row_is_deleted(manifests, table=table)
-    matching = matching_files(native, head, filters, label=table) if filters else None
+    is_wanted = partition_test(native, filters)
     entries: list[ManifestEntry] = []
     for manifest in manifests:
         if manifest.partition_spec_id == native.metadata.default_spec_id:
@@ -46,7 +46,7 @@ def live_files(
             split=split_of(native, file),
         )
         for file in (entry.data_file for entry in entries)
-        if (matching is None or file.file_path in matching) and _is_rewritable(file, relative)
+        if is_wanted(file.partition) and _is_rewritable(file, relative)
     ]
 
 

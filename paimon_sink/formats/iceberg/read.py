@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,9 @@ from pyiceberg.expressions import (
     LessThanOrEqual,
     NotNull,
 )
+from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
@@ -34,7 +36,7 @@ from paimon_sink.formats.base import Comparison, Filter, Split
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import values_of
 
-__all__ = ["matching_files", "plan_splits", "read_split", "split_of"]
+__all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
 
 _SPLIT_BYTES = 128 << 20
 _OPEN_COST_BYTES = 4 << 20
@@ -56,29 +58,14 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
     """The files of a snapshot that may hold rows the filters let through, a few to a split."""
     if head is None:
         return []
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
     if properties_of(head).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
-    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
-    return [_split(native, group, usable) for group in _packed(_tasks(native, head, usable, label=label))]
-
-
-def matching_files(native: NativeTable, head: Snapshot, filters: Sequence[Filter], *, label: str) -> frozenset[str]:
-    """Locations of the files of a snapshot that the filters do not rule out."""
-    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
-    return frozenset(task.file.file_path for task in _tasks(native, head, usable, label=label))
-
-
-def split_of(native: NativeTable, file: DataFile) -> Split:
-    """One file with all its rows, of a snapshot that deletes none."""
-    return _split(native, [FileScanTask(file, set())], [])
-
-
-def _tasks(native: NativeTable, head: Snapshot, usable: Sequence[Any], *, label: str) -> list[FileScanTask]:
     try:
-        return list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
+        tasks = list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
     except PwcError:
         raise
     except Exception as error:
@@ -86,6 +73,21 @@ def _tasks(native: NativeTable, head: Snapshot, usable: Sequence[Any], *, label:
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
+    return [_split(native, group, usable) for group in _packed(tasks)]
+
+
+def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[Record], bool]:
+    """Whether the filters leave a partition of the default spec. All of its files, whatever their bounds are."""
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    spec, schema = native.spec(), native.schema()
+    projected = inclusive_projection(schema, spec)(_expression(native, usable))
+    partition_schema = Schema(*spec.partition_type(schema).fields)
+    return expression_evaluator(partition_schema, projected, case_sensitive=True)
+
+
+def split_of(native: NativeTable, file: DataFile) -> Split:
+    """One file with all its rows, of a snapshot that deletes none."""
+    return _split(native, [FileScanTask(file, set())], [])
 
 
 def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:
