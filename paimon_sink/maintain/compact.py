@@ -22,6 +22,7 @@ from paimon_sink.core.errors import (
     FilesReplacedError,
     OptionError,
     PwcError,
+    StorageError,
     TableChangedError,
 )
 from paimon_sink.core.messages import DataFile, TaskMessage
@@ -149,7 +150,13 @@ def rewrite(table: Table, group: Group) -> TaskMessage:
                 f"Cannot compact {table.label}: files of {_name(group)} were replaced or deleted while they were read. "
                 "Nothing was committed; run it again."
             ) from error
-        raise
+        if isinstance(error, PwcError):
+            raise
+        kind = StorageError if isinstance(error, OSError) else CorruptTableError
+        raise kind(
+            f"Cannot compact {table.label}: files of {_name(group)} cannot be read or written anew ({error!r}). "
+            "Nothing was committed. Check the table with pwc verify."
+        ) from error
     strange = [file for file in message.files if file.partition != group.partition]
     if strange:
         # May go: the message never left this function.
