@@ -19,7 +19,7 @@ from paimon_sink.formats.registry import open_to_rewrite
 from paimon_sink.maintain.compact import Compaction, Rewrite, plan_as_asked, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
-from paimon_sink.spark.session import register
+from paimon_sink.spark.session import use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def _rewrite_on_spark(
     """Rewrite groups of a plan in parallel tasks, then publish them."""
     if not groups:
         return Compaction(table.label)
-    register(spark)
+    use_this_python(spark)
     bodies = [group.to_bytes() for group in groups]
     rows = pa.table({"number": pa.array(range(len(bodies)), pa.int32()), "body": pa.array(bodies, pa.binary())})
     # A task for each group, in whatever order: Spark gives the next one to whoever is free.
