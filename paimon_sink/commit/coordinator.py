@@ -67,13 +67,13 @@ class Coordinator:
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
-        return self._commit(plan, _Puts())
+        return self._swept(plan, _Puts())
 
     def replace_files(self, plan: Plan) -> Outcome:
         """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
         puts = _Puts()
         try:
-            return self._commit(plan, puts)
+            return self._swept(plan, puts)
         except MessageError:
             # Their names are not to be trusted.
             raise
@@ -82,8 +82,14 @@ class Coordinator:
                 self._drop_unused(plan)
             raise
 
-    def _commit(self, plan: Plan, puts: _Puts) -> Outcome:
-        commit_id = self.new_id()
+    def _swept(self, plan: Plan, puts: _Puts) -> Outcome:
+        try:
+            return self._commit(plan, self.new_id(), puts)
+        finally:
+            # Only what lost rounds left; what a snapshot with an unknown outcome names is not among it.
+            self.table.sweep()
+
+    def _commit(self, plan: Plan, commit_id: str, puts: _Puts) -> Outcome:
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             head = self.table.look(commit_user=plan.commit_user)

@@ -301,7 +301,13 @@ class Table(ABC):
 
     @abstractmethod
     def discard(self, prepared: Prepared) -> None:
-        """Remove what ``build`` wrote. Only for a prepared snapshot that is known not to have landed."""
+        """Remove what ``build`` wrote. Only for a prepared snapshot that is known not to have landed.
+
+        What the next round can use again may stay until :meth:`sweep`.
+        """
+
+    def sweep(self) -> None:  # noqa: B027 - optional
+        """Remove what discarded snapshots left for a next round. Called after each commit, however it ended."""
 
     @abstractmethod
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:

@@ -30,6 +30,7 @@ from paimon_sink.maintain.verify import verify
 from tests.formats.test_contract import build
 from tests.support.batches import coordinator, opened, plan, sealed, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, native
+from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
 
@@ -413,6 +414,28 @@ def test_manifests_are_merged_so_that_their_number_stays_small(lake: Lake) -> No
     assert merging.ids() == list(range(40))
     assert verify(merging.open()).problems == ()
     assert IcebergEngine(merging).read_ids() == list(range(40))
+
+
+def test_a_manifest_that_a_lost_round_merged_becomes_one_of_the_next_snapshot(sqlite_lake: Lake) -> None:
+    quick = sqlite_lake.with_options(**{"table.commit.manifest.min-count-to-merge": "3"})
+    merging = Lake(quick.options, f"{quick.table}_merging", quick.extra)
+    for batch in range(3):
+        merging.append(batch, rows(batch))
+    engine = IcebergEngine(merging)
+
+    with listening(once_at(Step.BEFORE_PUT, lambda: engine.append_beside(rows(10)))):
+        outcome = coordinator(merging).commit(write_plan(merging, 3, rows(3)))
+
+    table = native(merging)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    assert snapshot.snapshot_id == outcome.snapshot_id
+    manifests = snapshot.manifests(table.io)
+    ours = [found for found in manifests if found.added_snapshot_id == snapshot.snapshot_id]
+    assert sorted((found.added_files_count, found.existing_files_count) for found in ours) == [(0, 3), (1, 0)]
+    assert {found.sequence_number for found in ours} == {snapshot.sequence_number} == {5}
+    assert {found.min_sequence_number for found in ours} == {1, 5}
+    assert engine.read_ids() == [0, 1, 2, 3, 10]
 
 
 def test_a_table_that_wants_no_merging_gets_none(lake: Lake) -> None:

@@ -29,7 +29,8 @@ __all__ = ["PaimonActions"]
 
 class PaimonActions(FormatActions):
     def __init__(self, warehouse: str) -> None:
-        self.lake = Lake({"warehouse": warehouse})
+        # Few commits make a run: merge at the first chance.
+        self.lake = Lake({"warehouse": warehouse}).with_options(**{"table.manifest.merge-min-count": "2"})
         self.lake.write()
         table = self.lake.open()
         assert isinstance(table, PaimonTable)

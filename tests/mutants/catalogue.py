@@ -31,6 +31,8 @@ PARTITIONS = "tests/write/test_partition_values.py"
 HOSTILE_FILES = "tests/fuzz/test_hostile_table_files.py"
 OPENING = "tests/storage/test_opening_a_store.py"
 LOCAL_STORE = "tests/storage/test_local_store.py"
+MERGED = "tests/formats/test_paimon_merging.py"
+BASES = "tests/formats/test_paimon_base.py"
 
 COORDINATOR = "paimon_sink/commit/coordinator.py"
 DECISION = "paimon_sink/commit/decide.py"
@@ -39,6 +41,7 @@ TABLE = "paimon_sink/formats/paimon/table.py"
 CHAIN = "paimon_sink/formats/paimon/chain.py"
 SNAPSHOT_FILES = "paimon_sink/formats/paimon/snapshots.py"
 ENTRIES = "paimon_sink/formats/paimon/entries.py"
+MERGING = "paimon_sink/formats/paimon/merging.py"
 EXCLUSIVE = "paimon_sink/storage/exclusive.py"
 STORE = "paimon_sink/storage/store.py"
 MESSAGES = "paimon_sink/core/messages.py"
@@ -347,6 +350,42 @@ MUTANTS = (
         "        except Exception as error:\n            raise self._failed(verb, path, error) from error\n",
         "        except Exception as error:\n            raise FileNotFoundError(path) from error\n",
         (f"{LOCAL_STORE}::test_trouble_is_not_absence",),
+    ),
+    # ------------------------------------------------------------ merged manifests
+    Mutant(
+        "merged-out-of-order",
+        "merged manifests stand where their inputs stood",
+        MERGING,
+        "        spliced.extend(at_start.get(manifest.file_name, ()))\n",
+        "        spliced = [*at_start.get(manifest.file_name, ()), *spliced]\n",
+        (f"{MERGED}::test_any_writes_read_the_same_as_without_merging",),
+    ),
+    Mutant(
+        "deletion-without-its-addition",
+        "a deletion stays while its addition is elsewhere",
+        MERGING,
+        "    return list(left.values())\n",
+        "    return [entry for entry in left.values() if entry.kind == ADD]\n",
+        (f"{MERGED}::test_any_writes_read_the_same_as_without_merging",),
+    ),
+    Mutant(
+        "base-not-named",
+        "a snapshot of ours is asked for its base",
+        CHAIN,
+        "        stated = is_stated_base(following, built.snapshot)\n",
+        "        stated = None\n",
+        (f"{BASES}::test_a_snapshot_is_known_to_be_in_by_one_that_merged_its_manifests",),
+    ),
+    Mutant(
+        "leftovers-swept-while-in-use",
+        "what a snapshot was built with is not removed",
+        "paimon_sink/formats/merging.py",
+        "            made = self._merged.pop(inputs, None)\n",
+        "            made = self._merged.get(inputs)\n",
+        (
+            "tests/formats/test_merging.py::test_what_is_handed_out_is_no_longer_swept",
+            "tests/faults/test_merging.py::test_nothing_is_removed_that_a_put_without_an_answer_names",
+        ),
     ),
     *ICEBERG_MUTANTS,
     *COMPACTION_MUTANTS,

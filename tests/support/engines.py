@@ -31,6 +31,10 @@ class OtherEngine(ABC):
     def append(self, rows: pa.RecordBatch, *, commit_user: str | None = None) -> None:
         """A batch write, under its own name or under the one given."""
 
+    def append_beside(self, rows: pa.RecordBatch) -> None:
+        """A batch write that leaves the metadata of what is there as it is."""
+        self.append(rows)
+
     @abstractmethod
     def commit_stream(self, rows: pa.RecordBatch, *, commit_user: str, batch_id: int) -> None:
         """A batch of a stream of its own."""
@@ -126,6 +130,14 @@ class OtherEngine(ABC):
         """Lose every note that tries leave outside of snapshots. Nothing where a format keeps none."""
 
     # what is there
+
+    @abstractmethod
+    def merging_early(self) -> Lake:
+        """The lake, for a table yet to be created that merges as soon as three manifests are there."""
+
+    @abstractmethod
+    def manifests(self) -> list[str]:
+        """Those that the newest snapshot names, relative to the table."""
 
     @abstractmethod
     def stray_metadata(self) -> list[str]:

@@ -56,6 +56,13 @@ class IcebergEngine(OtherEngine):
     def append(self, rows: pa.RecordBatch, *, commit_user: str | None = None) -> None:
         native(self.lake).append(pa.Table.from_batches([rows]), snapshot_properties=_signed(commit_user))
 
+    def append_beside(self, rows: pa.RecordBatch) -> None:
+        table = native(self.lake)
+        files = list(_dataframe_to_data_files(table.metadata, pa.Table.from_batches([rows]), table.io))
+        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as fast:
+            for file in files:
+                fast.append_data_file(file)
+
     def commit_stream(self, rows: pa.RecordBatch, *, commit_user: str, batch_id: int) -> None:
         said = {**_signed(commit_user), "pwc.batch-id": str(batch_id)}
         native(self.lake).append(pa.Table.from_batches([rows]), snapshot_properties=said)
@@ -187,6 +194,16 @@ class IcebergEngine(OtherEngine):
         """There are none."""
 
     # ------------------------------------------------------------ what is there
+
+    def merging_early(self) -> Lake:
+        return self.lake.with_options(**{"table.commit.manifest.min-count-to-merge": "3"})
+
+    def manifests(self) -> list[str]:
+        table = native(self.lake)
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        names = {_name(manifest.manifest_path) for manifest in snapshot.manifests(table.io)}
+        return [path for path in self.lake.files("/metadata/") if _name(path) in names]
 
     def stray_metadata(self) -> list[str]:
         named = self._named()

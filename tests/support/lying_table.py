@@ -93,6 +93,9 @@ class LyingTable(Table):
         while self._late:
             self.inner.put(self._late.pop(0))
 
+    def fail_read_backs(self, times: int) -> None:
+        self._failing_read_backs = times
+
     def settle(self, prepared: Prepared) -> PutOutcome:
         if self._failing_read_backs > 0:
             self._failing_read_backs -= 1
@@ -127,6 +130,9 @@ class LyingTable(Table):
     def discard(self, prepared: Prepared) -> None:
         self.discarded += 1
         self.inner.discard(prepared)
+
+    def sweep(self) -> None:
+        self.inner.sweep()
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         return self.inner.files_added_by(entry)

@@ -18,6 +18,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from tests.support import foreign
 from tests.support.engines import OtherEngine
+from tests.support.lake import Lake
 
 __all__ = ["PaimonEngine"]
 
@@ -181,6 +182,13 @@ class PaimonEngine(OtherEngine):
             self._delete(path)
 
     # ------------------------------------------------------------ what is there
+
+    def merging_early(self) -> Lake:
+        return self.lake.with_options(**{"table.manifest.merge-min-count": "3"})
+
+    def manifests(self) -> list[str]:
+        native = foreign.table(self.lake)
+        return [f"manifest/{found.file_name}" for found in ManifestListManager(native).read_all(_newest(native))]
 
     def stray_metadata(self) -> list[str]:
         native = foreign.table(self.lake)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
+    UNASSIGNED_SEQ,
     DataFile,
     ManifestContent,
     ManifestEntry,
@@ -43,11 +45,15 @@ from pyiceberg.table.update import (
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Replace
 from paimon_sink.formats.iceberg.compacting import check_no_row_is_deleted
-from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
-from paimon_sink.formats.iceberg.merging import MergeRule, Weight
+from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
+from paimon_sink.formats.merging import Inputs, Leftovers, Weight
 
 __all__ = ["Built", "SnapshotBuilder"]
+
+_READERS = 8
+_ADDED_SNAPSHOT_ID = 6
+"""Its place in a manifest's line of the list. pyiceberg has no setter for it."""
 
 
 @dataclass
@@ -60,7 +66,8 @@ class Built:
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
     files: tuple[str, ...]
-    """Locations of all that was written for it."""
+    """Locations of all that was written for it, but for what it merged."""
+    merged: Mapping[Inputs, Sequence[ManifestFile]] = field(default_factory=dict)
     ledger_user: str | None = None
     """Whose line of the ledger it writes. None for a write that is in no ledger."""
     sendings: int = 0
@@ -85,8 +92,10 @@ class SnapshotBuilder:
     base: Snapshot | None
     branch: str
     snapshot_id: int
+    leftovers: Leftovers[ManifestFile]
     files: list[str] = field(default_factory=list)
-    """Locations of what was written so far, also when the build fails."""
+    """Locations of what was written so far, also when the build fails. Not what was merged."""
+    merged: dict[Inputs, Sequence[ManifestFile]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._metadata: TableMetadata = self.native.metadata
@@ -124,7 +133,7 @@ class SnapshotBuilder:
             updates.append(SetPropertiesUpdate(updates=dict(properties)))
         if removed_properties:
             updates.append(RemovePropertiesUpdate(removals=list(removed_properties)))
-        return Built(self.native, self.branch, self._requirements(), tuple(updates), tuple(self.files))
+        return Built(self.native, self.branch, self._requirements(), tuple(updates), tuple(self.files), self.merged)
 
     # ------------------------------------------------------------ the request
 
@@ -220,24 +229,42 @@ class SnapshotBuilder:
             )
 
     def _merged(self, manifests: list[ManifestFile]) -> list[ManifestFile]:
+        there = {manifest.manifest_path for manifest in manifests}
+        again = self.leftovers.take(there.issuperset)
+        if again:
+            # What is due beyond that can wait for the next commit.
+            self.merged |= {inputs: [self._adopted(manifest) for manifest in made] for inputs, made in again.items()}
+        else:
+            self._merge_due(manifests)
+        replaced = {path for inputs in self.merged for path in inputs}
+        made = [manifest for found in self.merged.values() for manifest in found]
+        return [*made, *(manifest for manifest in manifests if manifest.manifest_path not in replaced)]
+
+    def _merge_due(self, manifests: list[ManifestFile]) -> None:
         weights = [
             Weight(
-                manifest.partition_spec_id,
                 (manifest.added_files_count or 0) + (manifest.existing_files_count or 0),
                 manifest.manifest_length,
+                manifest.partition_spec_id,
             )
             for manifest in manifests
         ]
-        groups = MergeRule.of(self._metadata.properties).groups(weights)
-        merged = {position for group in groups for position in group}
-        made = [
-            self._write(
-                manifests[group[0]].partition_spec_id,
-                [_existing(entry) for position in group for entry in self._entries(manifests[position])],
-            )
-            for group in groups
-        ]
-        return [*made, *(manifest for position, manifest in enumerate(manifests) if position not in merged)]
+        for group in merge_rule(self._metadata.properties).groups(weights):
+            members = [manifests[position] for position in group]
+            with ThreadPoolExecutor(_READERS) as readers:
+                found = list(readers.map(self._entries, members))
+            entries = [_existing(entry) for member in found for entry in member]
+            made = self._write(members[0].partition_spec_id, entries)
+            self.files.remove(made.manifest_path)
+            self.merged[tuple(member.manifest_path for member in members)] = [made]
+
+    def _adopted(self, manifest: ManifestFile) -> ManifestFile:
+        """A manifest of a lost snapshot as one of this. Its entries are older than both, and say so themselves."""
+        adopted = ManifestFile(*(manifest[position] for position in range(len(manifest))))
+        adopted[_ADDED_SNAPSHOT_ID] = self.snapshot_id
+        # Its list gives it a number of its own, as it gave it one in the lost snapshot.
+        adopted.sequence_number = UNASSIGNED_SEQ
+        return adopted
 
     def _without(self, manifests: list[ManifestFile], is_removed: Callable[[DataFile], bool]) -> Iterator[ManifestFile]:
         """The manifests less some of their files, which are on record as deleted."""
@@ -264,7 +291,7 @@ class SnapshotBuilder:
         self._changed.add((file.spec_id, values_of(file.partition)))
 
     def _write(self, spec_id: int, entries: Sequence[ManifestEntry]) -> ManifestFile:
-        location = self._new_file(f"{self._unique}-m{len(self.files)}.avro")
+        location = self._new_file(f"{self._unique}-m{len(self.files) + len(self.merged)}.avro")
         writer: ManifestWriter = write_manifest(
             format_version=self._metadata.format_version,
             spec=self._metadata.specs()[spec_id],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
@@ -10,8 +10,26 @@ from pyiceberg.manifest import ManifestEntry, ManifestFile, read_manifest_list
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.formats.merging import MergeRule
 
-__all__ = ["read_entries", "read_manifests"]
+__all__ = ["merge_rule", "read_entries", "read_manifests"]
+
+_ENABLED, _COUNT, _TARGET = (
+    "commit.manifest-merge.enabled",
+    "commit.manifest.min-count-to-merge",
+    "commit.manifest.target-size-bytes",
+)
+_DEFAULT_COUNT = 20
+_DEFAULT_TARGET = 8 << 20
+
+
+def merge_rule(properties: Mapping[str, str]) -> MergeRule:
+    """On unless the table says no: a table that merges nothing slows down with every commit."""
+    return MergeRule(
+        count=max(2, _number(properties.get(_COUNT), _DEFAULT_COUNT)),
+        target_bytes=max(1, _number(properties.get(_TARGET), _DEFAULT_TARGET)),
+        enabled=properties.get(_ENABLED, "true").strip().lower() != "false",
+    )
 
 
 def read_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
@@ -38,3 +56,7 @@ def _reading(kind: str, location: str) -> Iterator[None]:
             f"Cannot read the {kind} {location} ({type(error).__name__}: {str(error)[:200]}). Nothing was committed. "
             "Restore it, or roll the table back."
         ) from error
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.strip().isdecimal() else default

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.manifest import ManifestEntryStatus
+from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata
@@ -59,6 +59,7 @@ from paimon_sink.formats.iceberg.partitions import Partitioning
 from paimon_sink.formats.iceberg.publications import publication
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
+from paimon_sink.formats.merging import Leftovers
 
 __all__ = ["IcebergTable"]
 
@@ -97,6 +98,9 @@ class IcebergTable(Table):
         self.partitioned_by = self.partitioning.texts
         self.compression, self.compression_level = _compression(metadata.properties, compression)
         self._tables = tables
+        self._leftovers: Leftovers[ManifestFile] = Leftovers(
+            lambda made: self._delete([manifest.manifest_path for manifest in made])
+        )
         self._metrics = MetricsPlan(metadata.schema(), metadata.properties)
         _check_branch(metadata, branch, label)
 
@@ -165,7 +169,7 @@ class IcebergTable(Table):
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=self.label)
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
         to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata)
-        builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id)
+        builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
             built = builder.build(
@@ -181,6 +185,8 @@ class IcebergTable(Table):
         except Exception as error:
             # May go: no request that names them was sent.
             self._delete(builder.files)
+            self._leftovers.keep(builder.merged)
+            self._leftovers.sweep()
             raise self._build_failed(seen, error) from error
         built.ledger_user = None if plan.batch_id is None else plan.commit_user
         return Prepared(head.next_snapshot_id, commit_id, built)
@@ -221,6 +227,10 @@ class IcebergTable(Table):
         if not built.may_be_under_way:
             # May go: every sending was refused, and read back it is not in.
             self._delete(built.files)
+            self._leftovers.keep(built.merged)
+
+    def sweep(self) -> None:
+        self._leftovers.sweep()
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         native = self._load()

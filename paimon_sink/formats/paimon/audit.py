@@ -21,7 +21,7 @@ from paimon_sink.formats.base import Ledger, Publication
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import SnapshotFiles, publication
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base, publication
 from paimon_sink.storage.store import Store
 
 __all__ = ["PaimonAudit"]
@@ -103,7 +103,7 @@ class PaimonAudit(Audit):
         self._changes: dict[str, tuple[_Change, ...] | Problem] = {}
         self._checked: set[str] = set()
         self._named: set[str] = set()
-        self._told: dict[str, tuple[int, _Files]] = {}
+        self._told: dict[str, tuple[Snapshot, _Files]] = {}
 
     # ------------------------------------------------------------ lines
 
@@ -169,7 +169,7 @@ class PaimonAudit(Audit):
         try:
             base = self._manifests_in(snapshot.base_manifest_list, problems)
             delta = self._manifests_in(snapshot.delta_manifest_list, problems)
-            files, entered = self._start(base, before, snapshot.id, where, problems)
+            files, entered = self._start(base, before, snapshot, where, problems)
             change = self._sum(delta)
         except _UnreadableError:
             return Contents((), None, None, problems)
@@ -179,7 +179,7 @@ class PaimonAudit(Audit):
         for manifest in delta:
             files.apply(manifest.file_name, self._changes_of(manifest))
         problems += files.problems(where)
-        self._told[line.name] = (snapshot.id, files)
+        self._told[line.name] = (snapshot, files)
         # What the change takes out is not this snapshot's any more, and may be gone with those that had it.
         mine = [file for file in (*entered, *change.live.values()) if file.path in files.live]
         return Contents(mine, files.rows, files.rows - rows_before, problems)
@@ -187,28 +187,24 @@ class PaimonAudit(Audit):
     def _start(
         self,
         base: Sequence[ManifestFileMeta],
-        before: tuple[int, _Files] | None,
-        snapshot_id: int,
+        before: tuple[Snapshot, _Files] | None,
+        snapshot: Snapshot,
         where: str,
         problems: list[Problem],
     ) -> tuple[_Files, list[StoredFile]]:
         """The files a snapshot was built on, and those of them that the one told before did not have."""
+        is_next = before is not None and before[0].id == snapshot.id - 1
+        is_elsewhere = before is not None and is_next and is_stated_base(snapshot, before[0]) is False
         if before is not None and tuple(manifest.file_name for manifest in base) == before[1].manifests:
+            problems += _not_built_on(where, set(), set()) if is_elsewhere else ()
             return before[1], []
         files = self._sum(base)
         problems += files.problems(where)
-        if before is None or before[0] != snapshot_id - 1:
+        if before is None or not is_next:
             return files, list(files.live.values())
         lost, strange = before[1].live.keys() - files.live.keys(), files.live.keys() - before[1].live.keys()
-        if lost or strange:
-            problems.append(
-                Problem(
-                    Trouble.BROKEN_CHAIN,
-                    where,
-                    f"was not built on the snapshot before it: {len(lost)} of its files are gone and {len(strange)} "
-                    f"others are in, such as {min(lost | strange)}",
-                )
-            )
+        if lost or strange or is_elsewhere:
+            problems += _not_built_on(where, lost, strange)
         return files, [files.live[path] for path in strange]
 
     def _sum(self, manifests: Sequence[ManifestFileMeta]) -> _Files:
@@ -359,6 +355,15 @@ def _lost_end(line: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Prob
             yield Problem(Trouble.GAP, _of(f"snapshot {hinted}", line), f"was published and is not there; {there}")
     except PwcError as error:
         yield _unreadable(_of("the newest snapshot", line), error)
+
+
+def _not_built_on(where: str, lost: Set[str], strange: Set[str]) -> list[Problem]:
+    what = "was not built on the snapshot before it: "
+    if lost or strange:
+        what += f"{len(lost)} of its files are gone and {len(strange)} others are in, such as {min(lost | strange)}"
+    else:
+        what += "it names another one as its base, with the same files"
+    return [Problem(Trouble.BROKEN_CHAIN, where, what)]
 
 
 def _unreadable(where: str, error: Exception) -> Problem:

@@ -8,16 +8,19 @@ on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
+from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles
+from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles, is_stated_base
 
 __all__ = ["Built", "SnapshotChain"]
 
@@ -30,6 +33,8 @@ class Built:
     base: Snapshot | None
     entries: tuple[ManifestEntry, ...]
     names: tuple[str, ...]
+    """Of lists and manifests that no other snapshot can have, unless it was built on this one."""
+    merged: Mapping[Inputs, Sequence[ManifestFileMeta]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,10 +134,16 @@ class SnapshotChain:
     def _starts_from(self, following: Snapshot | None, built: Built) -> bool:
         if following is None:
             return False
+        stated = is_stated_base(following, built.snapshot)
+        if stated is not None:
+            return stated
         return any(manifest.file_name in built.names for manifest in self.lists.read_base(following))
 
     def _is_built_on(self, above: Snapshot, below: Snapshot) -> bool:
-        """An engine that merges manifests leaves no trace of the link; then history ends there, and claims go on."""
+        """Another engine that merges manifests leaves no trace of the link; history ends there, and claims go on."""
+        stated = is_stated_base(above, below)
+        if stated is not None:
+            return stated
         try:
             base = {manifest.file_name for manifest in self.lists.read_base(above)}
             return {manifest.file_name for manifest in self.lists.read_all(below)} <= base

@@ -13,20 +13,20 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
 
-__all__ = ["ManifestLists", "Manifests"]
+__all__ = ["ManifestLists", "Manifests", "named"]
 
 _LONGEST_REASON = 300
 
 
 class Manifests(ManifestFileManager):
     def read(self, manifest_file_name: str, *args: Any, **kwargs: Any) -> list[ManifestEntry]:
-        with _named("manifest", f"{self.manifest_path}/{manifest_file_name}"):
+        with named("manifest", f"{self.manifest_path}/{manifest_file_name}"):
             return list(super().read(manifest_file_name, *args, **kwargs))
 
 
 class ManifestLists(ManifestListManager):
     def read(self, manifest_list_name: str, file_size: int | None = None) -> list[ManifestFileMeta]:
-        with _named("manifest list", f"{self.manifest_path}/{manifest_list_name}"):
+        with named("manifest list", f"{self.manifest_path}/{manifest_list_name}"):
             found = list(super().read(manifest_list_name, file_size))
             for manifest in found:
                 if not manifest.file_name or "/" in manifest.file_name or "\0" in manifest.file_name:
@@ -35,7 +35,7 @@ class ManifestLists(ManifestListManager):
 
 
 @contextmanager
-def _named(kind: str, path: str) -> Iterator[None]:
+def named(kind: str, path: str) -> Iterator[None]:
     """Let out errors of this package and of the system, which name their path. Whatever else it is, name the file."""
     try:
         yield

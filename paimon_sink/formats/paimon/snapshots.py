@@ -22,9 +22,21 @@ from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
-__all__ = ["COMMIT_ID", "LEDGER", "QUERY_ID", "SnapshotFiles", "decode_ledger", "encode_ledger", "publication"]
+__all__ = [
+    "BASE",
+    "COMMIT_ID",
+    "LEDGER",
+    "QUERY_ID",
+    "SnapshotFiles",
+    "decode_ledger",
+    "encode_ledger",
+    "is_stated_base",
+    "name_of_base",
+    "publication",
+]
 
-COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
+COMMIT_ID, QUERY_ID, LEDGER, BASE = "pwc.commit-id", "pwc.query-id", "pwc.ledger", "pwc.base"
+_NO_BASE = "none"
 _LEDGER_VERSION = 1
 
 
@@ -130,6 +142,19 @@ def publication(snapshot: Snapshot) -> Publication:
         properties=properties,
         native=snapshot,
     )
+
+
+def name_of_base(base: Snapshot | None) -> str:
+    """What tells a base from every other: its own list of changes, which each publication writes anew."""
+    return _NO_BASE if base is None else str(base.delta_manifest_list)
+
+
+def is_stated_base(above: Snapshot, below: Snapshot) -> bool | None:
+    """Whether a snapshot says that it was built on the other. None where it does not say: not ours, or of 0.1.0."""
+    properties = above.properties or {}
+    # A copy of our properties in a snapshot of another engine speaks of another base.
+    is_ours = above.uuid is not None and properties.get(COMMIT_ID) == above.uuid
+    return properties[BASE] == name_of_base(below) if is_ours and BASE in properties else None
 
 
 def encode_ledger(ledger: Ledger) -> str:

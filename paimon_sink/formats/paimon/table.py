@@ -45,6 +45,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
@@ -65,8 +66,17 @@ from paimon_sink.formats.paimon.entries import (
     new_entry,
 )
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
+from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID, LEDGER, SnapshotFiles, encode_ledger, publication
+from paimon_sink.formats.paimon.snapshots import (
+    BASE,
+    COMMIT_ID,
+    LEDGER,
+    SnapshotFiles,
+    encode_ledger,
+    name_of_base,
+    publication,
+)
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.storage.store import Store
@@ -118,6 +128,12 @@ class PaimonTable(Table):
         self._manifests = Manifests(native)
         self._lists = ManifestLists(native)
         self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists)
+        self._leftovers: Leftovers[ManifestFileMeta] = Leftovers(
+            lambda made: self._delete_manifests([manifest.file_name for manifest in made])
+        )
+        self._merger = ManifestMerger(native, self._leftovers)
+        self._decoded: dict[bytes, ManifestEntry] = {}
+        """Entries of the files that were checked last: a build needs them again."""
 
     # ------------------------------------------------------------ tasks
 
@@ -152,8 +168,12 @@ class PaimonTable(Table):
     # ------------------------------------------------------------ coordinator
 
     def check_files(self, files: Sequence[DataFile]) -> None:
+        decoded: dict[bytes, ManifestEntry] = {}
         for file in files:
-            check_entry(file, entry := decode_entry(file.entry, self.native), path=self._path_of(entry))
+            entry = decode_entry(file.entry, self.native)
+            check_entry(file, entry, path=self._path_of(entry))
+            decoded[file.entry] = entry
+        self._decoded = decoded
 
     def look(self, *, commit_user: str) -> Head:
         schema_ids = self._schemas.ids()
@@ -191,6 +211,7 @@ class PaimonTable(Table):
         if plan.replace is Replace.FILES:
             added = compacted(added, replaced, table=self.label)
         entries = [*replaced, *added]
+        merged = self._merged(seen.snapshot, existing)
         unique = uuid.uuid4()
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
         names = [base_list, delta_list]
@@ -199,11 +220,11 @@ class PaimonTable(Table):
                 entries, self.native.options.manifest_target_size(), f"manifest-{unique}"
             )
             names.extend(manifest.file_name for manifest in manifests)
-            base_size = self._lists.write(base_list, existing)
+            base_size = self._lists.write(base_list, merged.manifests)
             delta_size = self._lists.write(delta_list, manifests)
         except Exception as error:
             # May go: the snapshot that would name them was not put.
-            self._delete_manifests(names)
+            self._delete_manifests([*names, *merged.names])
             raise StorageError(
                 f"Cannot write the manifests of {self.label}: {error}. Nothing was committed."
             ) from error
@@ -226,11 +247,11 @@ class PaimonTable(Table):
             watermark=before.watermark if before else None,
             statistics=before.statistics if before else None,
             index_manifest=before.index_manifest if before else None,
-            properties={**properties, LEDGER: encode_ledger(ledger)},
+            properties={**properties, LEDGER: encode_ledger(ledger), BASE: name_of_base(before)},
             uuid=commit_id,
             writer_version=full_version(),
         )
-        return Prepared(snapshot.id, commit_id, Built(snapshot, before, tuple(entries), tuple(names)))
+        return Prepared(snapshot.id, commit_id, Built(snapshot, before, tuple(entries), tuple(names), merged.made))
 
     def put(self, prepared: Prepared) -> PutOutcome:
         built: Built = prepared.native
@@ -250,7 +271,13 @@ class PaimonTable(Table):
         return self._hinted(built, self._chain.confirm(built))
 
     def discard(self, prepared: Prepared) -> None:
-        self._delete_manifests(prepared.native.names)
+        built: Built = prepared.native
+        self._delete_manifests(built.names)
+        self._leftovers.keep(built.merged)
+
+    def sweep(self) -> None:
+        self._leftovers.sweep()
+        self._decoded = {}
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         snapshot = self._snapshots.read(entry.snapshot_id)
@@ -373,7 +400,8 @@ class PaimonTable(Table):
         return f"{self._directory(tuple(entry.partition.values), entry.bucket)}/{entry.file.file_name}"
 
     def _entries_of(self, plan: Plan) -> list[ManifestEntry]:
-        entries = [decode_entry(file.entry, self.native) for file in plan.files]
+        decoded = self._decoded
+        entries = [decoded.get(file.entry) or decode_entry(file.entry, self.native) for file in plan.files]
         if not plan.schema_ids.issuperset(entry.file.schema_id for entry in entries):
             raise MessageError(
                 "A commit message describes a data file as of another schema than its task wrote with. Nothing was "
@@ -386,6 +414,18 @@ class PaimonTable(Table):
             return list(self._lists.read_all(snapshot))
         except FileNotFoundError as error:
             raise self._missing(snapshot, error) from error
+
+    def _merged(self, base: Snapshot | None, manifests: list[ManifestFileMeta]) -> Merged:
+        try:
+            return self._merger.merge(manifests)
+        except FileNotFoundError as error:
+            raise self._missing(base, error) from error
+        except PwcError:
+            raise
+        except Exception as error:
+            raise StorageError(
+                f"Cannot merge the manifests of {self.label}: {error}. Nothing was committed."
+            ) from error
 
     def _missing(self, snapshot: Snapshot | None, error: FileNotFoundError) -> PwcError:
         if snapshot != self._snapshots.newest():
