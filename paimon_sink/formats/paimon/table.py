@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 from pypaimon.build_info import full_version
-from pypaimon.common.predicate_builder import PredicateBuilder
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.read.split_serializer import deserialize_split_v1, serialize_split_v1
@@ -31,7 +30,6 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import (
     Claim,
     ClosedFile,
-    Comparison,
     Filter,
     Head,
     Ledger,
@@ -67,6 +65,7 @@ from paimon_sink.formats.paimon.entries import (
 )
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
+from paimon_sink.formats.paimon.predicates import partition_predicate
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import (
     BASE,
@@ -339,7 +338,7 @@ class PaimonTable(Table):
                 f"The columns of {self.label} changed while it was in use. Nothing was done; run it again."
             )
         check_no_row_is_deleted(newest, table=self.label)
-        predicate = self._partition_predicate(filters)
+        predicate = partition_predicate(filters, self.native, self.schema)
         live = self._live_entries(newest, self._manifests_of(newest), predicate, drop_stats=True)
         return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
 
@@ -347,7 +346,7 @@ class PaimonTable(Table):
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         builder = self.native.new_read_builder()
-        predicate = self._partition_predicate(filters)
+        predicate = partition_predicate(filters, self.native, self.schema)
         if predicate is not None:
             builder = builder.with_partition_filter(predicate)
         return [Split(serialize_split_v1(split), split.row_count) for split in builder.new_scan().plan().splits()]
@@ -358,40 +357,6 @@ class PaimonTable(Table):
         yield from builder.new_read().to_arrow_batch_reader([native])
 
     # ------------------------------------------------------------ inside
-
-    def _partition_predicate(self, filters: Sequence[Filter]) -> Any:
-        predicates = [self._predicate(wanted) for wanted in filters if self._prunes(wanted)]
-        return PredicateBuilder.and_predicates(predicates) if predicates else None
-
-    def _prunes(self, wanted: Filter) -> bool:
-        """Whether the filter is on a partition column and compares values that Spark and pypaimon order alike."""
-        if wanted.column not in self.partition_keys or pa.types.is_timestamp(self.schema.field(wanted.column).type):
-            return False
-        if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-            return True
-        values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
-        return all(value is not None for value in values)
-
-    def _predicate(self, wanted: Filter) -> Any:
-        builder = PredicateBuilder(self.native.partition_keys_fields)
-        column, value = wanted.column, wanted.value
-        match wanted.comparison:
-            case Comparison.EQ:
-                return builder.equal(column, value)
-            case Comparison.LT:
-                return builder.less_than(column, value)
-            case Comparison.LE:
-                return builder.less_or_equal(column, value)
-            case Comparison.GT:
-                return builder.greater_than(column, value)
-            case Comparison.GE:
-                return builder.greater_or_equal(column, value)
-            case Comparison.IN:
-                return builder.is_in(column, list(value))
-            case Comparison.IS_NULL:
-                return builder.is_null(column)
-            case Comparison.IS_NOT_NULL:
-                return builder.is_not_null(column)
 
     def _directory(self, partition: tuple[Any, ...], bucket: int = UNAWARE_BUCKET) -> str:
         return str(self._paths.relative_bucket_path(partition, bucket, canonical_partition=True))
