@@ -319,7 +319,7 @@ COMPRESSION = Option(
 
 EXPIRE_OLDER_THAN = Option(
     "expire.olderThan",
-    values.duration_ms(at_least="1m", at_most="36500d"),
+    values.duration_ms(at_least="0s", at_most="36500d"),
     "After each commit, remove snapshots older than this that are not among the newest `expire.keepLast`. What tags, "
     "branches, consumers and the ledger need stays. A failure is logged and never fails the batch.",
     "1d",

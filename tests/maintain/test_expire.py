@@ -179,6 +179,18 @@ def test_the_ledger_below_snapshots_of_other_engines_is_not_lost(lake: Lake) -> 
     assert lake.ids() == [7, 8, 100, 101, 102]
 
 
+def test_a_batch_of_another_engines_stream_stays_known(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    other_engine(lake).commit_stream(rows(5), commit_user="flink", batch_id=3)
+    lake.append(1, rows(1))
+    lake.append(2, rows(2))
+
+    expire_at(lake, Retention(keep_last=1))
+    lake.with_options(commitUser="flink").append(3, rows(5))
+
+    assert lake.ids() == [0, 1, 2, 5]
+
+
 @pytest.mark.needs("rollback")
 def test_a_batch_that_was_rolled_back_is_written_again_after_expiry(lake: Lake) -> None:
     lake.append(0, rows(0))
@@ -272,6 +284,35 @@ def test_after_a_death_before_any_deletion_the_table_is_whole_and_the_next_run_f
     raise AssertionError("it never came to an end")
 
 
+@pytest.mark.needs("quick puts")
+@pytest.mark.parametrize("at", [0, 2, 5, 7])
+def test_two_at_once_leave_a_whole_table_and_nothing_behind(lake: Lake, at: int) -> None:
+    a_past(lake)
+    states = time_travel(lake).states()
+    one, calls = LocalStore.delete, [0]
+
+    def delete(self: LocalStore, path: str) -> None:
+        calls[0] += 1
+        if calls[0] == at + 1:
+            # The other one wants to keep less, and is done before this one goes on.
+            expire_at(lake, Retention(keep_last=1))
+        one(self, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStore, "delete", delete)
+        expire_at(lake, Retention(keep_last=2))
+
+    assert calls[0] > at
+    assert len(lake.snapshot_ids()) == 1
+    assert lake.ids() == [2, 3, 4]
+    assert time_travel(lake).states()[kept_tag(states)] == states[kept_tag(states)]
+    assert orphans(lake) == []
+
+
+def kept_tag(states: dict[str, list[int]]) -> str:
+    return next(name for name in states if name.startswith("tag-"))
+
+
 def a_past(lake: Lake) -> None:
     lake.append(0, rows(0))
     lake.commit(1, lake.write(rows(1)), overwrite=True)
@@ -285,9 +326,8 @@ def a_past(lake: Lake) -> None:
 def readable(lake: Lake, states: dict[str, list[int]]) -> bool:
     """What has to stay, for it was never to go: the two newest, and the tag."""
     assert lake.ids() == [2, 3, 4]
-    tag = next(name for name in states if name.startswith("tag-"))
     newest = lake.snapshot_ids()[-2:]
-    now = time_travel(lake).states(only={tag, *(f"snapshot {number}" for number in newest)})
+    now = time_travel(lake).states(only={kept_tag(states), *(f"snapshot {number}" for number in newest)})
     return len(now) == 3 and all(states[name] == ids for name, ids in now.items())
 
 

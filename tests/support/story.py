@@ -18,6 +18,8 @@ __all__ = ["Story"]
 
 USERS = ("test", "other", "third")
 BATCHES = 12
+_MERGES_SOON = {"table__manifest__merge-min-count": "3", "table__commit__manifest__min-count-to-merge": "3"}
+"""So that short stories have merged manifests too."""
 
 
 @dataclass
@@ -126,7 +128,9 @@ class Story:
 
     def _writer(self) -> Lake:
         """Any user, on any branch that the sink can write to."""
-        lake = self.lake.with_options(commitUser=self.random.choice(USERS), partitionBy="day", onLedgerLost="commit")
+        lake = self.lake.with_options(
+            commitUser=self.random.choice(USERS), partitionBy="day", onLedgerLost="commit", **_MERGES_SOON
+        )
         if self.lake.format == "iceberg" and self.branches and self.random.random() < 0.3:
             return lake.with_options(branch=self.random.choice(self.branches))
         return lake

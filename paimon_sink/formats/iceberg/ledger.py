@@ -100,11 +100,14 @@ def ledger_after_expiry(
     to_set: dict[str, str] = {}
     to_remove: list[str] = []
     named = [key.removeprefix(_PREFIX).split(".") for key in metadata.properties if key.startswith(_PREFIX)]
-    users = sorted({unquote(parts[-1]) for parts in named})
+    users = {unquote(parts[-1]) for parts in named}
+    # Of some users only their snapshots tell: another engine signed them.
+    told = [properties_of(found) for found in metadata.snapshots if found.snapshot_id in snapshot_ids]
+    users |= {said["pwc.commit-user"] for said in told if {"pwc.commit-user", "pwc.batch-id"} <= said.keys()}
     branches = {unquote(parts[0]) for parts in named}
     branches |= {name for name, ref in metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
     for branch in sorted(branches):
-        set_here, removed_here = _branch_after(metadata, branch, users, snapshot_ids, table=table)
+        set_here, removed_here = _branch_after(metadata, branch, sorted(users), snapshot_ids, table=table)
         to_set |= set_here
         to_remove += removed_here
     return to_set, to_remove
