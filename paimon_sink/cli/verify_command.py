@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.verify import Report, verify
@@ -29,7 +29,7 @@ def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
     TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
     are no fault: a running batch has some, and a killed one leaves some behind.
     """
-    with _Bars(Console(stderr=True, quiet=as_json)) as bars:
+    with Bars(Console(stderr=True, quiet=as_json)) as bars:
         report = verify(table, deep=deep, progress=bars.move)
     if as_json:
         click.echo(json.dumps(_as_json(report), indent=2))
@@ -37,27 +37,6 @@ def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
         _show(Console(highlight=False), report, table.location)
     if not report.good:
         raise click.exceptions.Exit(1)
-
-
-class _Bars:
-    """One bar for each part of the work, where there is a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._tasks: dict[str, TaskID] = {}
-
-    def __enter__(self) -> _Bars:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def move(self, part: str, done: int, of: int) -> None:
-        if part not in self._tasks:
-            self._tasks[part] = self._progress.add_task(part)
-        self._progress.update(self._tasks[part], completed=done, total=of)
 
 
 def _as_json(report: Report) -> dict[str, Any]:

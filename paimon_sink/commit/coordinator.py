@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
 from paimon_sink.commit.fold import check_batch, written_files
+from paimon_sink.commit.presence import missing_files
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import (
     CommitConflictError,
@@ -110,6 +111,7 @@ class Coordinator:
                 self.backoff.wait(self.clock, attempt)
                 continue
             reached(Step.AFTER_BUILD)
+            self._check_files_are_there(plan, prepared, commit_id)
             if self._publish(plan, prepared, puts):
                 reached(Step.COMMITTED)
                 self._release_previous(plan, head.ledger)
@@ -143,6 +145,20 @@ class Coordinator:
             raise TableChangedError(
                 f"Cannot commit {_batch(plan)} to {self.table.label}: the table was dropped and created again after "
                 "its tasks had written. Nothing was committed. Restart the query to write the batch into the new table."
+            )
+
+    def _check_files_are_there(self, plan: Plan, prepared: Prepared, commit_id: str) -> None:
+        """Old files may have been cleaned up as orphans. As late as can be: right before the put."""
+        missing = missing_files(self.table, plan, now_ms=self.clock.now_ms())
+        if missing:
+            # May go: it was never put, and never will be.
+            self.table.discard(prepared)
+            self._release(plan, commit_id)
+            raise TableChangedError(
+                f"Cannot commit {_batch(plan)} to {self.table.label}: {len(missing)} of its {len(plan.files)} data "
+                f"files are gone, such as {missing[0]}. It was long under way, and somebody cleaned up meanwhile. "
+                "Nothing was committed. Restart the query, or run the job again: the batch is then written anew. Clean "
+                "up with an age longer than any batch takes."
             )
 
     def _already_ended(self, plan: Plan, ledger: Ledger, *, commit_id: str, attempt: int) -> Outcome | None:

@@ -99,6 +99,7 @@ def _plan(
         replace=replacement(overwrite=overwrite, dynamic=options.partition_overwrite_mode == "dynamic"),
         table_identity=_identity_of(messages, options.label),
         schema_ids=frozenset(message.schema_id for message in messages),
+        written_ms=min((found.written_ms for found in messages if found.written_ms is not None), default=None),
     )
 
 

@@ -41,6 +41,8 @@ class TaskMessage:
     query_id: str | None = None
     batch_id: int | None = None
     """None outside a streaming query, and from a task that was not told."""
+    written_ms: int | None = None
+    """When the task began to write, by its own clock: no file is older. None from a task that did not say."""
 
     def to_bytes(self) -> bytes:
         body: dict[str, Any] = {
@@ -49,6 +51,7 @@ class TaskMessage:
             "schema": self.schema_id,
             "query": self.query_id,
             "batch": self.batch_id,
+            "written": self.written_ms,
             "files": [
                 {
                     "path": file.path,
@@ -87,6 +90,7 @@ class TaskMessage:
                 files=tuple(_file_from(entry) for entry in _list(body["files"])),
                 # Not there before tasks were told.
                 batch_id=None if body.get("batch") is None else _count(body["batch"]),
+                written_ms=None if body.get("written") is None else _count(body["written"]),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise MessageError(

@@ -315,8 +315,33 @@ COMPRESSION = Option(
     default="zstd",
 )
 
-# ---------------------------------------------------------------- compaction
+# ---------------------------------------------------------------- looking after the table
 
+EXPIRE_OLDER_THAN = Option(
+    "expire.olderThan",
+    values.duration_ms(at_least="1m", at_most="36500d"),
+    "After each commit, remove snapshots older than this that are not among the newest `expire.keepLast`. What tags, "
+    "branches, consumers and the ledger need stays. A failure is logged and never fails the batch.",
+    "1d",
+    _WRITES,
+    default_note="never",
+)
+EXPIRE_KEEP_LAST = Option(
+    "expire.keepLast",
+    values.count(at_least=1, at_most=1_000_000),
+    "The newest so many snapshots stay, however old they are.",
+    "100",
+    _WRITES,
+    default="10",
+)
+EXPIRE_LIMIT = Option(
+    "expire.limit",
+    values.count(at_least=1, at_most=10_000),
+    "At most so many snapshots are removed after one commit.",
+    "50",
+    _WRITES,
+    default="20",
+)
 COMPACT_MIN_FILES = Option(
     "compact.minFiles",
     values.count(at_least=2, at_most=100_000),
@@ -386,6 +411,9 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     WHERE,
     TARGET_FILE_SIZE,
     COMPRESSION,
+    EXPIRE_OLDER_THAN,
+    EXPIRE_KEEP_LAST,
+    EXPIRE_LIMIT,
     COMPACT_MIN_FILES,
     COMPACT_MAX_BYTES,
     MERGE_SCHEMA,

@@ -8,7 +8,18 @@ __all__ = ["HIDDEN", "Masked", "holds_credentials", "names_a_secret", "quoted", 
 
 HIDDEN = "(hidden)"
 
-_SECRET_WORDS = ("token", "secret", "passw", "passphrase", "credential", "key")
+_SECRET_WORDS = (
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "credential",
+    "key",
+    "header.",
+    "auth",
+    "connection-string",
+    "sas",
+)
 _LONGEST_QUOTE = 60
 
 
@@ -54,13 +65,18 @@ def quoted_key(key: str) -> str:
     return quoted(name if name == key else name + "...")
 
 
+def _is_secret(key: str, value: str) -> bool:
+    # An address may hold a password in ways nobody foresees: behind its question mark, or with a slash in it.
+    is_full_address = key.lower().endswith("uri") and bool(set("@?") & set(value))
+    return names_a_secret(key) or holds_credentials(value) or is_full_address
+
+
 class Masked(dict[str, str]):
     """A dict whose text form hides secrets, however it gets into a log line."""
 
     def __repr__(self) -> str:
         shown = ", ".join(
-            f"{key!r}: {HIDDEN if names_a_secret(key) or holds_credentials(value) else repr(value)}"
-            for key, value in self.items()
+            f"{key!r}: {HIDDEN if _is_secret(key, value) else repr(value)}" for key, value in self.items()
         )
         return "{" + shown + "}"
 

@@ -79,6 +79,10 @@ class SinkOptions:
     """``partition.*`` without the prefix."""
     where: str | None = None
     ledger_retention_ms: int = declared.LEDGER_RETENTION.default_value
+    expire_older_than_ms: int | None = None
+    """None: snapshots are not expired after commits."""
+    expire_keep_last: int = declared.EXPIRE_KEEP_LAST.default_value
+    expire_limit: int = declared.EXPIRE_LIMIT.default_value
     compact_min_files: int | None = None
     compact_max_bytes: int = declared.COMPACT_MAX_BYTES.default_value
 
@@ -120,6 +124,9 @@ class SinkOptions:
             read_partition=given.groups[declared.READ_PARTITION.prefix],
             where=given.take(declared.WHERE),
             ledger_retention_ms=given.take_or_default(declared.LEDGER_RETENTION),
+            expire_older_than_ms=given.take(declared.EXPIRE_OLDER_THAN),
+            expire_keep_last=given.take_or_default(declared.EXPIRE_KEEP_LAST),
+            expire_limit=given.take_or_default(declared.EXPIRE_LIMIT),
             compact_min_files=given.take(declared.COMPACT_MIN_FILES),
             compact_max_bytes=given.take_or_default(declared.COMPACT_MAX_BYTES),
         )

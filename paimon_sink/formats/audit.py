@@ -9,7 +9,7 @@ from enum import Enum
 
 from paimon_sink.formats.base import Ledger, Publication
 
-__all__ = ["Audit", "Contents", "Line", "Problem", "StoredFile", "Trouble"]
+__all__ = ["Audit", "Contents", "FileKind", "Line", "Problem", "StoredFile", "Trouble"]
 
 
 class Trouble(Enum):
@@ -25,6 +25,25 @@ class Trouble(Enum):
     DOUBLED_BATCH = "doubled batch"
     DOUBLED_FILE = "doubled file"
     LEDGER = "ledger"
+
+
+class FileKind(Enum):
+    """What a file is, by its name and its place."""
+
+    DATA = "data file"
+    MANIFEST = "manifest"
+    MANIFEST_LIST = "manifest list"
+    METADATA = "metadata file"
+    TEMPORARY = "temporary file"
+    CLAIM = "claim"
+    KEPT = "part of the table"
+    """It needs no name to live, or only its own engine knows who needs it."""
+    FOREIGN = "not ours"
+
+    @property
+    def needs_a_name(self) -> bool:
+        """Whether it is dead where nothing names it."""
+        return self not in (FileKind.KEPT, FileKind.FOREIGN)
 
 
 @dataclass(frozen=True)
@@ -86,6 +105,18 @@ class Audit(ABC):
     @abstractmethod
     def files(self) -> Iterator[str]:
         """Every data and metadata file that is there, in relative paths; not those that need no name to live."""
+
+    @abstractmethod
+    def kind(self, path: str) -> FileKind:
+        """What a file of the table is, by its path relative to it. In doubt it is kept."""
+
+    @abstractmethod
+    def added_by(self, manifest: str) -> Set[str]:
+        """Paths that a manifest adds which no snapshot names yet. Raises ``FileNotFoundError`` when it is gone."""
+
+    def notes(self, *, old: Set[str]) -> Set[str]:
+        """Files that no snapshot names and that somebody needs all the same, given which are of nobody under way."""
+        return frozenset()
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ split into build, put and settle so that the coordinator owns the loop: it looks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from paimon_sink.storage.store import Store
 
 if TYPE_CHECKING:
     from paimon_sink.formats.audit import Audit
+    from paimon_sink.formats.expiry import Expired, Standing
 
 __all__ = [
     "Claim",
@@ -114,6 +115,8 @@ class Plan:
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
+    written_ms: int | None = None
+    """When the first of its tasks began to write. None when none said."""
     removed: frozenset[str] = frozenset()
     """Paths of the files that a compaction replaces."""
 
@@ -223,13 +226,19 @@ class Split:
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A data file of the newest snapshot. ``path`` is relative to the table; ``split`` is what reads it alone."""
+    """A data file of the newest snapshot. ``path`` is relative to the table."""
 
     path: str
     partition: tuple[str | None, ...]
     rows: int
     size_bytes: int
-    split: Split
+    encode: Callable[[], bytes] = field(compare=False, repr=False)
+    """The body of its split, made when it is asked for: most files of a large table are only counted."""
+
+    @property
+    def split(self) -> Split:
+        """What reads this file alone."""
+        return Split(self.encode(), self.rows)
 
 
 # ---------------------------------------------------------------- the contract
@@ -330,6 +339,22 @@ class Table(ABC):
         """A fresh reading of the whole table, for those who check it."""
 
     # maintenance
+
+    def note_path(self, name: str) -> str:
+        """Where a passing note of ours may lie, relative to the table. Some stores take only a format's own names."""
+        return f"pwc/clean/.{name}.tmp"
+
+    @abstractmethod
+    def standing(self) -> Standing:
+        """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
+
+    @abstractmethod
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        """Remove these snapshots, oldest first, and every file that only they name.
+
+        Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
+        half done, the next call finishes; no snapshot that stays ever names a missing file.
+        """
 
     @abstractmethod
     def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Table
 from paimon_sink.maintain.compact import compact_groups
+from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.groups import plan_a_little
 
-__all__ = ["compact_a_little", "is_due", "tidy_after_commit"]
+__all__ = ["compact_a_little", "expire_a_little", "is_due", "tidy_after_commit"]
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,16 @@ def tidy_after_commit(table: Table, options: SinkOptions, plan: Plan) -> None:
             chore(table, options, plan)
         except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
             log.warning("Could not %s of %s after a commit, a later one tries again: %s", name, table.label, error)
+
+
+def expire_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+    """Remove the oldest snapshots, a few at a time."""
+    if options.expire_older_than_ms is None:
+        return
+    retention = Retention(options.expire_older_than_ms, options.expire_keep_last, options.expire_limit)
+    report = expire(table, retention)
+    if report.chosen:
+        log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
 
 
 def compact_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
@@ -51,5 +62,6 @@ def is_due(plan: Plan, every: int) -> bool:
 
 _CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
     "compact small files": compact_a_little,
+    "expire snapshots": expire_a_little,
 }
 """In the order they are done."""

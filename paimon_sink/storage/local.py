@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 
 from paimon_sink.storage.exclusive import fsync_directory, put_local, write_synced
 from paimon_sink.storage.output import LocalOutput, Output
-from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
 
 __all__ = ["LocalStore"]
 
@@ -79,6 +79,15 @@ class LocalStore(Store):
         for directory, _, names in os.walk(path, onerror=fail):
             for name in sorted(names):
                 yield os.path.join(directory, name)
+
+    def walk(self, path: str) -> Iterator[Listed]:
+        for name in self.walk_files(path):
+            with self._doing("look at", name):
+                try:
+                    found = os.lstat(name)
+                except FileNotFoundError:
+                    continue
+            yield Listed(name, found.st_size, found.st_mtime_ns // 1_000_000)
 
     def delete(self, path: str) -> None:
         with self._doing("delete", path), suppress(FileNotFoundError):

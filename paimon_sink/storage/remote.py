@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
@@ -19,11 +20,12 @@ from paimon_sink.storage.exclusive import exclusive_put
 from paimon_sink.storage.logs import keep_out_of_logs
 from paimon_sink.storage.output import BufferedOutput, Output, UploadOutput
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Store
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
 
 __all__ = ["RemoteStore"]
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
+_MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _DELETE_AT_ONCE = 1000
 _S3FS_ROUNDS = 2
 
@@ -84,16 +86,20 @@ class RemoteStore(Store):
             return sorted(name.rpartition("/")[2] for name in names)
 
     def walk_files(self, path: str) -> Iterator[str]:
+        return (found.path for found in self.walk(path))
+
+    def walk(self, path: str) -> Iterator[Listed]:
         with self._doing("list", path):
             self._fs.invalidate_cache()
             own = self.arrow_path(path).rstrip("/")
             try:
-                found = sorted(self._fs.find(path))
+                found: dict[str, dict[str, Any]] = self._fs.find(path, detail=True)
             except FileNotFoundError:
-                found = []
-        for name in found:
+                found = {}
+        for name, info in sorted(found.items()):
             if name.startswith(own + "/") and not name.endswith("/"):
-                yield path.rstrip("/") + name[len(own) :]
+                size = int(info.get("size") or 0)
+                yield Listed(path.rstrip("/") + name[len(own) :], size, _modified_ms(info))
 
     def delete(self, path: str) -> None:
         with self._doing("delete", path), suppress(FileNotFoundError):
@@ -148,6 +154,21 @@ class RemoteStore(Store):
                     f"{first.get('Code')} {first.get('Message', '')}"
                 )
             )
+
+
+def _modified_ms(info: dict[str, Any]) -> int | None:
+    """When a file was written, under the name that its filesystem has for it."""
+    for key in _MODIFIED:
+        value = info.get(key)
+        if isinstance(value, str):
+            try:
+                value = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+        if isinstance(value, datetime):
+            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return int(aware.timestamp() * 1000)
+    return None
 
 
 def _handler(fs: Any) -> pafs.FileSystemHandler:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
@@ -14,9 +15,19 @@ from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.output import Output
 from paimon_sink.storage.settings import StorageSettings
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "Output", "Store", "open_store"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "open_store"]
 
 DEFAULT_BLOCK_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A file as a listing tells it."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int | None
+    """By the clock of the store. None where it does not say."""
 
 
 class Store(ABC):
@@ -70,6 +81,10 @@ class Store(ABC):
     @abstractmethod
     def walk_files(self, path: str) -> Iterator[str]:
         """Paths of all files below ``path``, leftovers of crashed writers included."""
+
+    @abstractmethod
+    def walk(self, path: str) -> Iterator[Listed]:
+        """The same with sizes and ages. A file that goes meanwhile may be left out."""
 
     @abstractmethod
     def delete(self, path: str) -> None:

@@ -7,13 +7,14 @@ fullest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.write.files import Attempt, RollingFile
 
@@ -113,10 +114,20 @@ class FanOut:
         start = 0
         for end in pc.run_end_encode(codes.take(order), run_end_type=pa.int64()).run_ends.to_pylist():
             first = order[start].as_py()
-            values = tuple(column[first].as_py() for column in columns)
+            values = self._values(columns, first)
             # A copy, so that a slow partition does not keep the whole batch alive.
             yield values, batch if end - start == batch.num_rows else batch.take(order[start:end])
             start = end
+
+    def _values(self, columns: Sequence[pa.Array], row: int) -> tuple[Any, ...]:
+        try:
+            return tuple(column[row].as_py() for column in columns)
+        except (UnicodeDecodeError, OverflowError, ValueError) as error:
+            table = self._attempt.table
+            raise SchemaMismatchError(
+                f"Cannot write to {table.label}: a row has a value of {', '.join(table.partition_keys)} that no "
+                f"partition can be named by ({error}). Change or leave out such rows, or partition by another column."
+            ) from error
 
     def _shrink(self) -> Iterator[DataFile]:
         for part in sorted(self._parts.values(), key=lambda part: part.size_bytes, reverse=True):

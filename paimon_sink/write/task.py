@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
@@ -27,16 +28,18 @@ def write_task(
     query_id: str | None,
     batch_id: int | None = None,
     limits: Limits | None = None,
+    clock: Clock | None = None,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
     attempt = Attempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
     fan_out = FanOut(attempt, limits or Limits())
+    written_ms = (clock or SystemClock()).now_ms()
     reached(Step.WRITE_STARTED)
     try:
         files = [file for batch in batches if batch.num_rows for file in fan_out.write(alignment.apply(batch))]
         files.extend(fan_out.close())
-        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id)
+        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms)
         reached(Step.MESSAGE_BUILT)
     except BaseException:
         # Files may go: the message never left this attempt.

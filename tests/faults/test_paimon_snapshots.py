@@ -5,6 +5,7 @@ Behind a REST catalog none of it is asked: the catalog knows.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,23 @@ def test_ledgers_of_version_1_are_read_for_as_long_as_the_version_lives(local_la
     assert entries["nightly-ö"].query_id is None
     assert entries["orders"].query_id == "7f0f2f4e-5a0e-4c8b-9a59-0a4a4e1b2c3d"
     assert entries["orders"].snapshot_id == 12
+
+
+@pytest.mark.fault(33)
+def test_a_zombie_s_replay_deletes_no_file_that_a_branch_names(local_lake: Lake) -> None:
+    # Given a batch that a branch stands on, and that was rolled back and written again
+    local_lake.append(0, rows(0))
+    first = local_lake.append(1, rows(1))
+    table = Path(local_lake.open().location)
+    for name in ("schema/schema-0", "snapshot/snapshot-2"):
+        (table / "branch/branch-audit" / name).parent.mkdir(parents=True)
+        shutil.copy(table / name, table / "branch/branch-audit" / name)
+    PaimonEngine(local_lake).roll_back(1)
+    local_lake.append(1, rows(1))
+
+    # When the first one's messages come again
+    local_lake.commit(1, first)
+
+    # Then its file is there
+    assert local_lake.ids() == [0, 1]
+    assert set(local_lake.files_of([first])) <= set(local_lake.data_files())

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import subprocess
 import sys
 import traceback
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, StorageError
+from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.formats.iceberg.file_io import StoreFileIO
 from paimon_sink.maintain.verify import verify
 from tests.support.iceberg_engine import IcebergEngine
 from tests.support.lake import Lake, rows
@@ -75,8 +80,16 @@ def test_another_sqlite_file_may_be_named(tmp_path: Path) -> None:
         {"catalog.type": "rest", "catalog.uri": "http://127.0.0.1:1", "catalog.token": SECRET},
         {"catalog.type": f"{SECRET}", "catalog.uri": "x", "catalog.password": SECRET},
         {"catalog.type": "sql", "catalog.uri": f"nonsense://me:{SECRET}@host/db"},
+        {
+            "catalog.type": "rest",
+            "catalog.uri": "http://127.0.0.1:1",
+            "catalog.header.Authorization": f" Bearer {SECRET}",
+        },
+        {"catalog.type": "rest", "catalog.uri": f"http://me:{SECRET}/x@127.0.0.1:1"},
+        {"catalog.uri": f"gopher:me:{SECRET}@127.0.0.1:1/db"},
+        {"catalog.type": "sql", "catalog.uri": f"postgresql+nosuch://127.0.0.1:1/db?user=me&password={SECRET}"},
     ],
-    ids=["sql", "rest", "no such type", "no such database"],
+    ids=["sql", "rest", "no such type", "no such database", "header", "slash", "no scheme", "parameter"],
 )
 def test_a_catalog_that_fails_is_a_sentence_without_secrets(
     options: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -88,6 +101,21 @@ def test_a_catalog_that_fails_is_a_sentence_without_secrets(
 
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("catalog.header.Authorization", f"Bearer {SECRET}"),
+        ("catalog.adls.connection-string", f"AccountKey={SECRET}"),
+        ("catalog.uri", f"postgresql://host/db?password={SECRET}"),
+        ("catalog.uri", f"http://me:{SECRET}/x@host"),
+    ],
+)
+def test_options_in_a_log_show_no_secrets(key: str, value: str, tmp_path: Path) -> None:
+    options = {"warehouse": str(tmp_path), "table": "sales.orders", "tableFormat": "iceberg", key: value}
+
+    assert SECRET not in repr(SinkOptions.parse(options, purpose=Purpose.READ))
 
 
 def test_metadata_that_cannot_be_read_is_named(iceberg_sqlite_lake: Lake) -> None:
@@ -140,3 +168,45 @@ def test_a_sql_catalog_may_keep_its_tables_on_s3(s3: S3Server, tmp_path: Path) -
 
     assert lake.ids() == IcebergEngine(lake).read_ids() == [0, 1, 2]
     assert verify(lake.open()).problems == ()
+
+
+def test_a_catalog_that_was_put_back_from_a_backup_is_the_one_that_is_read(iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake
+    lake.append(0, rows(0))
+    database = Path(lake.options["warehouse"], "catalog.db")
+    backup = shutil.copy(database, f"{database}.backup")
+    lake.append(1, rows(1))
+
+    os.replace(backup, database)
+    lake.append(1, rows(1))
+
+    assert lake.ids() == [0, 1]
+    assert IcebergEngine(lake).read_ids() == [0, 1]
+
+
+def test_a_warehouse_that_was_removed_begins_anew(iceberg_sqlite_lake: Lake) -> None:
+    iceberg_sqlite_lake.append(0, rows(0))
+    shutil.rmtree(iceberg_sqlite_lake.options["warehouse"])
+
+    iceberg_sqlite_lake.append(0, rows(5))
+
+    assert iceberg_sqlite_lake.ids() == [5]
+
+
+def test_metadata_that_others_replaced_before_it_was_read_is_not_called_broken(
+    iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = iceberg_sqlite_lake.with_options(**{"table.write.metadata.previous-versions-max": "1"})
+    lake.append(0, rows(0))
+    table = lake.open()
+    read, moves = StoreFileIO.new_input, iter([True])
+
+    def after_others_moved_on(self: StoreFileIO, location: str) -> Any:
+        if location.endswith(".metadata.json") and next(moves, False):
+            for number in range(3):
+                lake.with_options(commitUser="other").append(number, rows(10 + number))
+        return read(self, location)
+
+    monkeypatch.setattr(StoreFileIO, "new_input", after_others_moved_on)
+
+    assert len(table.history()) == 4

@@ -13,10 +13,13 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import CommitTableResponse
+from pyiceberg.table.update import AssertTableUUID, SetLocationUpdate
+from pyspark.sql.types import LongType, StructField, StructType
 
 from paimon_sink.core.errors import (
     CommitUnknownError,
     MessageError,
+    OptionError,
     StorageError,
     TableChangedError,
     UnsupportedTableError,
@@ -292,6 +295,12 @@ def new_partitioning(lake: Lake) -> None:
         update.add_identity("day")
 
 
+def new_location(lake: Lake) -> None:
+    table = native(lake)
+    update = SetLocationUpdate(location=f"{table.location()}_moved")
+    table.catalog.commit_table(table, (AssertTableUUID(uuid=table.metadata.table_uuid),), (update,))
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -299,8 +308,9 @@ def new_partitioning(lake: Lake) -> None:
         (lambda lake: IcebergEngine(lake).rename_column("day", "tag"), "became tag"),
         (new_partitioning, "the partitioning changed"),
         (lambda lake: IcebergEngine(lake).drop(), "dropped"),
+        (new_location, "given another location"),
     ],
-    ids=["dropped column", "renamed column", "new partitioning", "dropped table"],
+    ids=["dropped column", "renamed column", "new partitioning", "dropped table", "new location"],
 )
 def test_a_change_that_would_lose_or_misplace_rows_is_refused(
     lake: Lake, change: Callable[[Lake], None], words: str
@@ -483,3 +493,61 @@ def test_a_time_before_the_tables_own_is_not_written_down(lake: Lake) -> None:
 
 def test_the_schema_of_the_tables_columns_is_plain(lake: Lake) -> None:
     assert lake.open().schema.equals(pa.schema([("id", pa.int64()), ("day", pa.string())]))
+
+
+def test_a_partition_column_that_was_dropped_stops_neither_writers_nor_readers(sqlite_lake: Lake) -> None:
+    # Given files of a partitioning by a column that is gone
+    lake = sqlite_lake
+    new_partitioning(lake)
+    lake.append(1, rows(1, day="d1"))
+    with native(lake).update_spec() as update:
+        update.remove_field("day")
+    IcebergEngine(lake).drop_column("day")
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"commit.manifest.min-count-to-merge": "2"})
+    only_id = StructType([StructField("id", LongType())])
+
+    # When batches are added, and their manifests merged
+    for number in range(2, 6):
+        lake.commit(number, lake.write(rows(number).select(["id"]), schema=only_id))
+
+    # Then all are there, and all can be replaced
+    assert lake.ids() == [0, 1, 2, 3, 4, 5]
+    assert verify(lake.open()).problems == ()
+    lake.commit(6, lake.write(rows(9).select(["id"]), schema=only_id), overwrite=True)
+    assert lake.ids() == [9]
+
+
+def test_a_zombie_s_replay_deletes_no_file_that_a_tag_names(lake: Lake) -> None:
+    # Given a batch that was tagged, rolled back, and written again
+    base = native(lake).current_snapshot()
+    first = lake.append(1, rows(1))
+    tagged = native(lake).current_snapshot()
+    assert base is not None
+    assert tagged is not None
+    native(lake).manage_snapshots().create_tag(tagged.snapshot_id, "kept").commit()
+    IcebergEngine(lake).roll_back(base.snapshot_id)
+    lake.append(1, rows(1))
+
+    # When the first one's messages come again
+    lake.commit(1, first)
+
+    # Then the tag can be read
+    assert lake.ids() == [0, 1]
+    assert native(lake).scan(snapshot_id=tagged.snapshot_id).to_arrow().num_rows == 2
+
+
+@pytest.mark.parametrize("codec", ["snappy", "uncompressed", "GZIP", "nonsense"])
+def test_a_codec_that_manifests_cannot_have_stops_no_commit(sqlite_lake: Lake, codec: str) -> None:
+    with native(sqlite_lake).transaction() as transaction:
+        transaction.set_properties({"write.avro.compression-codec": codec})
+
+    sqlite_lake.append(1, rows(1))
+
+    assert IcebergEngine(sqlite_lake).read_ids() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["operation", "Self"])
+def test_a_snapshot_property_that_iceberg_keeps_for_itself_is_refused(sqlite_lake: Lake, name: str) -> None:
+    with pytest.raises(OptionError, match="keep for themselves"):
+        sqlite_lake.with_options(**{f"snapshotProperty.{name}": "x"}).write(rows(1))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import LongType, TimeType, UUIDType
 
-from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
+from paimon_sink.core.errors import CorruptTableError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Comparison, Filter, Table
 from paimon_sink.read.partition import partition_filters
@@ -54,6 +54,9 @@ TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "fixed[3]": (pa.binary(3), [b"abc", b"\x00\xff\x00", None]),
     "list": (pa.list_(pa.field("element", pa.int64())), [[], [1, None], None]),
     "map": (pa.map_(pa.string(), pa.float64()), [[], [("a", 1.0), ("b", None)], None]),
+    "list of structs": (pa.list_(pa.field("element", NESTED)), [[], [{"x": 1, "tags": None}, None], None]),
+    "map to structs": (pa.map_(pa.string(), NESTED), [[], [("a", {"x": 1, "tags": []}), ("b", None)], None]),
+    "list of lists of structs": (pa.list_(pa.list_(NESTED)), [[None, [None]], [], None]),
     "struct": (NESTED, [{"x": 1, "tags": ["a"]}, {"x": 2, "tags": None}, None]),
 }
 
@@ -249,3 +252,14 @@ def test_a_table_that_another_engine_made_is_written_and_read(lake: Lake) -> Non
     lake.append(1, rows(10))
 
     assert lake.ids() == engine.read_ids() == [9, 10]
+
+
+def test_a_file_that_is_gone_is_named_to_its_reader(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    table = lake.open()
+    [split] = table.plan_splits([])
+    [path] = lake.data_files()
+    table.store.delete(table.store.join(table.location, path))
+
+    with pytest.raises(CorruptTableError, match=f"{path}.*run the query again"):
+        list(table.read_split(split, ["id"]))

@@ -307,3 +307,54 @@ def test_an_abort_deletes_only_what_no_commit_can_have_tried(iceberg_sqlite_lake
 
     left = iceberg_sqlite_lake.files_of([message]) if is_complete else []
     assert iceberg_sqlite_lake.data_files() == sorted([*before, *left])
+
+
+def test_a_string_that_is_no_text_is_written_without_bounds(iceberg_sqlite_lake: Lake) -> None:
+    odd = pa.array([b"\xff\xfe", b"a"], pa.binary()).view(pa.string())
+    tasks.append(iceberg_sqlite_lake, 0, pa.table({"id": [1, 2], "s": odd}))
+
+    [file] = [task.file for task in native(iceberg_sqlite_lake).scan().plan_files()]
+    assert 2 not in file.lower_bounds
+    assert iceberg_sqlite_lake.open().plan_splits([])[0].rows == 2
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "column"),
+    [
+        ("days(v)", pa.array([2**62], pa.int64()).view(pa.timestamp("us"))),
+        ("v", pa.array([-(2**31)], pa.int32()).view(pa.date32())),
+        ("v", pa.array([b"b\xffzz"], pa.binary()).view(pa.string())),
+    ],
+    ids=["a day beyond the calendar", "a date beyond the calendar", "a string that is no text"],
+)
+def test_a_partition_value_that_cannot_be_written_down_is_said(
+    iceberg_sqlite_lake: Lake, partition_by: str, column: pa.Array
+) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy=partition_by)
+
+    with pytest.raises(SchemaMismatchError, match="Cannot write to sales"):
+        tasks.append(lake, 0, pa.table({"id": [1], "v": column}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"s": pa.array([{}], pa.struct([]))}, "struct<>"),
+        ({"a": pa.array([{"b": 1}]), "a.b": pa.array([1])}, "Rename one"),
+    ],
+    ids=["an empty struct", "one name twice"],
+)
+def test_columns_that_iceberg_cannot_have_are_refused_before_the_first_row(
+    iceberg_sqlite_lake: Lake, columns: dict[str, pa.Array], words: str
+) -> None:
+    with pytest.raises(SchemaMismatchError, match=words):
+        tasks.append(iceberg_sqlite_lake, 0, pa.table({"id": [1], **columns}))
+
+
+def test_a_partition_of_floating_point_numbers_is_refused_by_name(iceberg_sqlite_lake: Lake) -> None:
+    tasks.append(iceberg_sqlite_lake, 0, pa.table({"id": [1], "v": [math.nan]}))
+    with native(iceberg_sqlite_lake).update_spec() as update:
+        update.add_identity("v")
+
+    with pytest.raises(UnsupportedTableError, match="partition v of floating point"):
+        tasks.append(iceberg_sqlite_lake, 1, pa.table({"id": [2], "v": [1.0]}))

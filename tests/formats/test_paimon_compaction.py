@@ -80,6 +80,6 @@ def _write(lake: Lake, number: int, snapshot: Any) -> None:
 
 
 def test_a_plan_that_removes_files_changes_something() -> None:
-    empty = Plan("user", None, None, (), Replace.FILES, None, frozenset(), frozenset({"a"}))
+    empty = Plan("user", None, None, (), Replace.FILES, None, frozenset(), removed=frozenset({"a"}))
 
     assert not empty.changes_nothing

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
+from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
@@ -388,5 +389,6 @@ MUTANTS = (
         ),
     ),
     *ICEBERG_MUTANTS,
+    *MAINTENANCE_MUTANTS,
     *COMPACTION_MUTANTS,
 )

@@ -12,6 +12,7 @@ ORDERS = "tests/faults/test_interleavings.py"
 
 TABLE = "paimon_sink/formats/iceberg/table.py"
 BUILD = "paimon_sink/formats/iceberg/build.py"
+ENTRIES = "paimon_sink/formats/iceberg/entries.py"
 LEDGER = "paimon_sink/formats/iceberg/ledger.py"
 CATALOGS = "paimon_sink/formats/iceberg/catalogs.py"
 
@@ -62,8 +63,8 @@ ICEBERG_MUTANTS = (
         "iceberg-property-believed-after-rollback",
         "a ledger line is checked against the snapshots of its branch",
         LEDGER,
-        "        if not line or number < (line[-1].sequence_number or 0):\n",
-        "        if True:\n",
+        "        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):\n",
+        "        if is_cut_off:\n",
         (f"{LEDGERS}::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in",),
     ),
     Mutant(
@@ -77,9 +78,9 @@ ICEBERG_MUTANTS = (
     Mutant(
         "iceberg-partitioning-not-compared",
         "files of another partitioning are refused",
-        TABLE,
-        "        if any(spec_of(file) != metadata.default_spec_id for file in plan.files):\n",
-        "        if False:\n",
+        ENTRIES,
+        "            if _spec(body) != spec_id:\n",
+        "            if False:\n",
         (f"{COMMITS}::test_a_change_that_would_lose_or_misplace_rows_is_refused",),
     ),
     Mutant(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -97,6 +98,27 @@ def test_walking_finds_every_file_below_and_no_neighbour(store: Store) -> None:
 
     assert sorted(store.walk_files(store.join(store.root, "t"))) == sorted(inside)
     assert list(store.walk_files(store.join(store.root, "missing"))) == []
+
+
+def test_walking_tells_sizes_and_ages_by_the_clock_of_the_store(store: Store) -> None:
+    before = store.join(store.root, "a", "before")
+    after = store.join(store.root, "after")
+    store.write(before, b"123")
+    store.write(after, b"")
+
+    found = {listed.path: listed for listed in store.walk(store.root)}
+
+    assert {path: listed.size_bytes for path, listed in found.items()} == {before: 3, after: 0}
+    assert list(store.walk(store.join(store.root, "nothing"))) == []
+    first, second = found[before].modified_ms, found[after].modified_ms
+    if store.root.startswith("memory:"):
+        # It keeps no ages in its listings, and says so.
+        assert (first, second) == (None, None)
+        return
+    assert first is not None
+    assert second is not None
+    # The servers of the tests run on this machine.
+    assert first <= second < time.time() * 1000 + 3_600_000
 
 
 def test_a_directory_exists_but_has_no_size(store: Store) -> None:

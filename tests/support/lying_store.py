@@ -9,7 +9,7 @@ import pyarrow.fs as pafs
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Output, Store
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Output, Store
 from tests.support.lying_table import Answer
 
 __all__ = ["LyingStore"]
@@ -92,6 +92,9 @@ class LyingStore(Store):
 
     def walk_files(self, path: str) -> Iterator[str]:
         return self.inner.walk_files(path)
+
+    def walk(self, path: str) -> Iterator[Listed]:
+        return self.inner.walk(path)
 
     def delete(self, path: str) -> None:
         if "/pwc/" not in path:

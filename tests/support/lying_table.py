@@ -29,6 +29,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired, Standing
 
 __all__ = ["Answer", "LyingTable"]
 
@@ -148,6 +149,15 @@ class LyingTable(Table):
 
     def audit(self) -> Audit:
         return self.inner.audit()
+
+    def note_path(self, name: str) -> str:
+        return self.inner.note_path(name)
+
+    def standing(self) -> Standing:
+        return self.inner.standing()
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return self.inner.expire(snapshot_ids)
 
     def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
         return self.inner.live_files(filters)

@@ -41,6 +41,7 @@ _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
 _ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
 _NO_DISK = "an object store has no disk of ours to fill"
 _NO_AGES = "nobody can make an object of yesterday today"
+_TABLE_BUCKET = "a table bucket takes no names but those of the format"
 _NEVER_EXPIRES = "the ledger is in the table's properties, which no expiry touches"
 
 PLACES = (
@@ -96,6 +97,7 @@ PLACES = (
         marks=(pytest.mark.s3,),
         lacks={
             "a disk": _NO_DISK,
+            "odd names": _TABLE_BUCKET,
             "file ages": _NO_AGES,
             "every form": _ONE_FORM,
             "quick puts": _SLOW,

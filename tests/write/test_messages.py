@@ -31,6 +31,7 @@ messages = st.builds(
     schema_id=counts,
     files=st.lists(files, max_size=5).map(tuple),
     query_id=st.none() | any_text,
+    written_ms=st.none() | counts,
 )
 
 
@@ -68,6 +69,21 @@ json_values = st.recursive(
 def test_other_json_is_refused(value: object) -> None:
     with pytest.raises(MessageError, match="Nothing was committed"):
         TaskMessage.from_bytes(json.dumps(value).encode("utf-8"))
+
+
+@pytest.mark.parametrize("written", [-1, 1.5, True, "yesterday", []])
+def test_a_time_that_is_none_is_refused(written: object) -> None:
+    body = {**json.loads(TaskMessage("t", 0).to_bytes()), "written": written}
+
+    with pytest.raises(MessageError, match="Nothing was committed"):
+        TaskMessage.from_bytes(json.dumps(body).encode("utf-8"))
+
+
+def test_a_message_without_a_time_is_read() -> None:
+    body = json.loads(TaskMessage("t", 0, written_ms=7).to_bytes())
+    del body["written"]
+
+    assert TaskMessage.from_bytes(json.dumps(body).encode("utf-8")) == TaskMessage("t", 0)
 
 
 @given(message=messages.filter(lambda message: bool(message.files)), cut=st.floats(min_value=0, max_value=0.999))

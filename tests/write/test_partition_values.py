@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from paimon_sink.core.errors import OptionError, SchemaMismatchError
 from paimon_sink.formats.registry import open_to_write
-from tests.support import foreign
+from tests.support import foreign, tasks
 from tests.support.batches import sink_options
 from tests.support.lake import Lake
 from tests.write.support import append, batch, task
@@ -219,3 +219,11 @@ def two_keys(local_lake: Lake) -> Lake:
     lake = local_lake.with_options(partitionBy="a,b")
     task(lake, pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.string())]), [])
     return lake
+
+
+def test_a_string_that_is_no_text_is_refused_by_name(local_lake: Lake) -> None:
+    lake = local_lake.with_options(partitionBy="day")
+    odd = pa.array([b"b\xffzz"], pa.binary()).view(pa.string())
+
+    with pytest.raises(SchemaMismatchError, match="day that no partition can be named by"):
+        tasks.append(lake, 0, pa.table({"id": [1], "day": odd}))

@@ -13,11 +13,13 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
-from paimon_sink.formats.audit import Audit, Contents, Line, Problem, StoredFile, Trouble
+from paimon_sink.formats.audit import Audit, Contents, FileKind, Line, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
+from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
-from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.publications import publication
 
 __all__ = ["IcebergAudit"]
@@ -214,6 +216,17 @@ class IcebergAudit(Audit):
             name = path.removeprefix(root + "/")
             if name.startswith(("data/", "metadata/")):
                 yield name
+
+    def added_by(self, manifest: str) -> Set[str]:
+        location = f"{self._metadata.location.rstrip('/')}/{manifest}"
+        return {self._relative(path) for path in added_files(location, self._native.io)}
+
+    def notes(self, *, old: Set[str]) -> Set[str]:
+        check_collectable(self._metadata.properties, table=".".join(self._native.name()))
+        return frozenset()
+
+    def kind(self, path: str) -> FileKind:
+        return kind_of(path)
 
     @property
     def metadata_files(self) -> Set[str]:

@@ -46,11 +46,12 @@ from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Replace
 from paimon_sink.formats.iceberg.compacting import check_no_row_is_deleted
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
-from paimon_sink.formats.iceberg.partitions import values_of
+from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.merging import Inputs, Leftovers, Weight
 
 __all__ = ["Built", "SnapshotBuilder"]
 
+_MANIFEST_CODECS = ("gzip", "zstd")
 _READERS = 8
 _ADDED_SNAPSHOT_ID = 6
 """Its place in a manifest's line of the list. pyiceberg has no setter for it."""
@@ -295,7 +296,7 @@ class SnapshotBuilder:
         writer: ManifestWriter = write_manifest(
             format_version=self._metadata.format_version,
             spec=self._metadata.specs()[spec_id],
-            schema=self._metadata.schema(),
+            schema=schema_of_spec(self._metadata, self._metadata.specs()[spec_id]),
             output_file=self._io.new_output(location),
             snapshot_id=self.snapshot_id,
             avro_compression=self._compression,
@@ -325,9 +326,9 @@ class SnapshotBuilder:
 
     @property
     def _compression(self) -> Any:
-        return self._metadata.properties.get(
-            TableProperties.WRITE_AVRO_COMPRESSION, TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
-        )
+        wanted = self._metadata.properties.get(TableProperties.WRITE_AVRO_COMPRESSION, "").lower()
+        # The property speaks of data files too, so it may name what no manifest can be written with here.
+        return wanted if wanted in _MANIFEST_CODECS else TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
 
 
 def _existing(entry: ManifestEntry) -> ManifestEntry:

@@ -34,7 +34,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_secrets import names_a_secret
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.iceberg.file_io import FILE_IO, StoreFileIO, as_uri, files_on_record
+from paimon_sink.formats.iceberg.file_io import FILE_IO, Record, StoreFileIO, as_uri, files_on_record
 from paimon_sink.storage.location import LOCAL, parse_location
 
 __all__ = ["CatalogConflictError", "Tables", "tables"]
@@ -45,6 +45,8 @@ _OPEN_TRIES = 5
 _KEPT_CATALOGS = 16
 _HIDDEN = "***"
 _LOGIN = re.compile(r"(?<=//)[^/@\s]+@")
+_SHORTEST_SECRET = 3
+"""What is shorter may be a word of any sentence."""
 
 
 def tables(options: SinkOptions) -> Tables:
@@ -128,9 +130,10 @@ class Tables:
             # Looking must not leave a catalog behind.
             return None
         with self._asking(), files_on_record() as record:
-            catalog = self._catalog()
+            # Before the block: a catalog that cannot be opened is no broken table.
+            self._catalog()
             try:
-                table = catalog.load_table(self._identifier)
+                table = self._loaded(record)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
             except FileNotFoundError as error:
@@ -140,10 +143,11 @@ class Tables:
                 ) from error
             except (ValueError, ValidationError) as error:
                 file = record.read[-1] if record.read else "in the catalog"
+                reason = f"{type(error).__name__}: {error}"
                 raise CorruptTableError(
-                    f"Cannot read the metadata {file} of {self._label} ({type(error).__name__}: "
-                    f"{self._scrub(str(error))[:300]}). Nothing was committed. Restore it."
-                ) from error
+                    f"Cannot read the metadata {file} of {self._label} ({self._scrub(reason)[:300]}). Nothing was "
+                    "committed. Restore it."
+                ) from self._shown(error, reason)
         if not isinstance(table.io, StoreFileIO):
             # A property of the table asks for another file access; its files are ours to reach all the same.
             table.io = StoreFileIO(table.io.properties)
@@ -154,6 +158,8 @@ class Tables:
         if self._embedded is not None:
             with self._asking():
                 os.makedirs(os.path.dirname(self._embedded), exist_ok=True)
+                # Empty, it is a database without tables. Catalogs are kept by the file they are in.
+                open(self._embedded, "ab").close()
         with self._asking():
             catalog = self._catalog()
             namespace = self._identifier[:1]
@@ -181,9 +187,21 @@ class Tables:
 
     # ------------------------------------------------------------ inside
 
+    def _loaded(self, record: Record) -> NativeTable:
+        """As the catalog has it. Old metadata files are deleted, and one may be gone before it is read."""
+        missing: list[str] = []
+        while True:
+            try:
+                return self._catalog().load_table(self._identifier)
+            except FileNotFoundError:
+                named = record.read[-1] if record.read else ""
+                if named in missing:
+                    raise
+                missing.append(named)
+
     def _catalog(self) -> Catalog:
         # A process keeps its catalogs: opening one costs requests, and a commit opens the table more than once.
-        key = (os.getpid(), self._name, tuple(sorted(self._properties.items())))
+        key = (os.getpid(), self._name, self._embedded_file(), tuple(sorted(self._properties.items())))
         with _lock:
             if key not in _catalogs:
                 _catalogs[key] = self._open()
@@ -193,6 +211,13 @@ class Tables:
                         oldest.close()
             _catalogs.move_to_end(key)
             return _catalogs[key]
+
+    def _embedded_file(self) -> tuple[int, int] | None:
+        """Which file the catalog is in: another may be put in its place, by a backup that is restored."""
+        if self._embedded is None or not os.path.exists(self._embedded):
+            return None
+        found = os.stat(self._embedded)
+        return found.st_dev, found.st_ino
 
     def _open(self) -> Catalog:
         for attempt in range(1, _OPEN_TRIES + 1):
@@ -215,8 +240,11 @@ class Tables:
             reason = f"{type(error).__name__}: {error}"
             scrubbed = self._scrub(reason)
             failure = StorageError(f"The catalog of {self._label} failed: {scrubbed[:500]}")
-            # A cause that holds a secret would be printed with the failure.
-            raise failure from (error if scrubbed == reason else None)
+            raise failure from self._shown(error, reason)
+
+    def _shown(self, error: Exception, reason: str) -> Exception | None:
+        """The error, unless it holds a secret: a cause is printed with what it led to."""
+        return error if self._scrub(reason) == reason else None
 
     def _scrub(self, text: str) -> str:
         for secret in _secrets(self._properties):
@@ -228,14 +256,12 @@ _catalogs: OrderedDict[Any, Catalog] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _secrets(properties: Mapping[str, str]) -> Iterator[str]:
-    for key, value in properties.items():
-        if names_a_secret(key) and value:
-            yield value
-            yield from (part for part in value.split(":") if len(part) > 3)
-    login = _LOGIN.search(properties.get("uri", ""))
-    if login is not None:
-        password = login.group(0).rstrip("@").partition(":")[2]
-        if password:
-            yield password
-            yield unquote(password)
+def _secrets(properties: Mapping[str, str]) -> list[str]:
+    """Longest first, so that nothing is left of one that holds another."""
+    found = [value for key, value in properties.items() if names_a_secret(key)]
+    uri = properties.get("uri", "")
+    login = uri.partition("//")[2].rpartition("@")[0] or uri.rpartition("@")[0]
+    parameters = [text.partition("=")[2] for text in re.split("[&;]", uri.partition("?")[2])]
+    found += [*([uri] if login or parameters != [""] else []), login, login.partition(":")[2], *parameters]
+    pieces = [piece for text in found for piece in re.split(r"[:/\s]", text) if len(piece) > _SHORTEST_SECRET]
+    return sorted({text for one in (*found, *pieces) if one for text in (one, unquote(one))}, key=len, reverse=True)

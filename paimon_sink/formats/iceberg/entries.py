@@ -7,7 +7,9 @@ came under the name of another file is found: one would be published, the other 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pyiceberg.manifest import DataFile as ManifestDataFile
@@ -20,7 +22,7 @@ from paimon_sink.formats.base import ClosedFile
 from paimon_sink.formats.iceberg.metrics import FileMetrics
 from paimon_sink.formats.iceberg.partitions import Partitioning, values_of
 
-__all__ = ["check_entry", "data_path", "decode_entry", "encode_entry", "spec_of"]
+__all__ = ["changes_since", "check_entry", "data_path", "decode_entry", "encode_entry"]
 
 _VERSION = 1
 _DATA = "data"
@@ -38,10 +40,10 @@ def check_entry(file: DataFile, partitioning: Partitioning) -> None:
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
     """
-    is_of_today = spec_of(file) == partitioning.spec.spec_id
     path, told = file.path, file.partition
     try:
         body = read_json(file.entry)
+        is_of_today = _spec(body) == partitioning.spec.spec_id
         described = (body["file"], body["rows"], body["bytes"])
         if is_of_today:
             partition = values_of(partitioning.decode(body["partition"]))
@@ -57,9 +59,10 @@ def check_entry(file: DataFile, partitioning: Partitioning) -> None:
         )
 
 
-def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partitioning) -> bytes:
+def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partitioning, *, table_location: str) -> bytes:
     body: dict[str, Any] = {
         "version": _VERSION,
+        "place": _fingerprint(table_location),
         "file": file.path.rpartition("/")[2],
         "rows": file.footer.num_rows,
         "bytes": file.size_bytes,
@@ -75,15 +78,30 @@ def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partition
     return json.dumps(body, separators=(",", ":")).encode("utf-8")
 
 
-def spec_of(file: DataFile) -> int:
-    """The partition spec a file was written with."""
-    try:
-        spec = read_json(file.entry)["spec"]
-        if not is_whole(spec):
-            raise ValueError("its spec is no number")
-        return int(spec)
-    except (ValueError, TypeError, KeyError) as error:
-        raise _unreadable(file, error) from error
+def changes_since(files: Sequence[DataFile], *, spec_id: int, table_location: str) -> list[str]:
+    """What became of the table since the files were written, as far as they tell."""
+    found: dict[str, None] = {}
+    for file in files:
+        try:
+            body = read_json(file.entry)
+            if _spec(body) != spec_id:
+                found["the partitioning changed"] = None
+            if body["place"] != _fingerprint(table_location):
+                found["the table was given another location"] = None
+        except (ValueError, TypeError, KeyError) as error:
+            raise _unreadable(file, error) from error
+    return list(found)
+
+
+def _spec(body: dict[str, Any]) -> int:
+    if not is_whole(body["spec"]):
+        raise ValueError("its spec is no number")
+    return int(body["spec"])
+
+
+def _fingerprint(location: str) -> str:
+    """Tells two locations apart without naming them."""
+    return hashlib.sha256(location.rstrip("/").encode("utf-8")).hexdigest()[:16]
 
 
 def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: str) -> ManifestDataFile:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["unsupported_features", "unsupported_properties"]
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DoubleType, FloatType
+
+from paimon_sink.core.errors import UnsupportedTableError
+
+__all__ = ["check_collectable", "unsupported_features", "unsupported_properties"]
 
 _REFUSED_WHEN_SET = {
     "write.data.path": "data files outside of the table (write.data.path)",
@@ -16,10 +22,20 @@ _REFUSED_WHEN_SET = {
 }
 
 
-def unsupported_features(format_version: int, properties: Mapping[str, str]) -> list[str]:
+def unsupported_features(metadata: TableMetadata) -> list[str]:
     """The features in use that we refuse, in words."""
-    found = [] if format_version == 2 else [f"format version {format_version}"]
-    return [*found, *unsupported_properties(properties)]
+    found = [] if metadata.format_version == 2 else [f"format version {metadata.format_version}"]
+    for field in metadata.spec().fields:
+        # NaN is not equal to itself, so that no overwrite would find its partition.
+        if isinstance(field.transform, IdentityTransform) and _is_floating(metadata, field.source_id):
+            found.append(f"the partition {field.name} of floating point numbers")
+    return [*found, *unsupported_properties(metadata.properties)]
+
+
+def _is_floating(metadata: TableMetadata, field_id: int) -> bool:
+    return field_id in metadata.schema().field_ids and isinstance(
+        metadata.schema().find_type(field_id), FloatType | DoubleType
+    )
 
 
 def unsupported_properties(properties: Mapping[str, str]) -> list[str]:
@@ -33,3 +49,12 @@ def unsupported_properties(properties: Mapping[str, str]) -> list[str]:
     if version != "2":
         found.append(f"format version {version}")
     return found
+
+
+def check_collectable(properties: Mapping[str, str], *, table: str) -> None:
+    """Refuse to delete files of a table that forbids it: other tables may use them too."""
+    if properties.get("gc.enabled", "true").strip().lower() == "false":
+        raise UnsupportedTableError(
+            f"Refused to delete files of {table}: its property gc.enabled is false, so other tables may use them. "
+            "Nothing was removed. Set it to true if that is not so."
+        )

@@ -21,7 +21,7 @@ from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store, open_store
 
-__all__ = ["FILE_IO", "StoreFileIO", "as_uri", "files_on_record", "store_path"]
+__all__ = ["FILE_IO", "Record", "StoreFileIO", "as_uri", "files_on_record", "store_path"]
 
 FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""

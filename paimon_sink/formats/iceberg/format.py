@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.errors import OptionError, TableNotFoundError, UnsupportedTableError
 from paimon_sink.core.option_values import CODECS
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
@@ -28,12 +28,17 @@ _PROPERTIES = {
     # For other writers. Ours merge unless the table says no.
     "commit.manifest-merge.enabled": "true",
 }
+_OWN_SUMMARY = frozenset({"operation", "self"})
 
 
 class IcebergFormat(Format):
     name = "iceberg"
 
     def open(self, options: SinkOptions) -> Table | None:
+        for name in _OWN_SUMMARY.intersection(map(str.lower, options.snapshot_properties)):
+            raise OptionError(
+                f"snapshotProperty.{name} is a name that Iceberg and pyiceberg keep for themselves; choose another."
+            )
         place = tables(options)
         native = place.load()
         if native is None:
@@ -60,7 +65,7 @@ class IcebergFormat(Format):
     def check_writable(self, table: Table) -> None:
         assert isinstance(table, IcebergTable)
         metadata = table.native.metadata
-        _refuse(table.label, unsupported_features(metadata.format_version, metadata.properties))
+        _refuse(table.label, unsupported_features(metadata))
         if table.compression not in CODECS:
             raise UnsupportedTableError(
                 f"Cannot write to {table.label}: its property write.parquet.compression-codec is "

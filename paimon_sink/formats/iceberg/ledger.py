@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 from urllib.parse import quote, unquote
 
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
@@ -22,6 +23,7 @@ from paimon_sink.formats.base import Ledger, LedgerEntry
 __all__ = [
     "ancestors",
     "is_untouched",
+    "ledger_after_expiry",
     "ledger_changes",
     "ledger_key",
     "properties_of",
@@ -32,6 +34,8 @@ __all__ = [
 _PREFIX = "pwc.ledger."
 _DROPPED = "pwc.ledger-dropped."
 """Set once a silent user left the ledger of a branch."""
+_ROLLED_BACK = 2**63 - 1
+"""In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
 
 
 def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, commit_user: str, table: str) -> Ledger:
@@ -43,9 +47,10 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     own = entries.pop(commit_user, None)
     line = list(ancestors(metadata, head))
     found = next((entry for snapshot in line if (entry := _written_by(snapshot, commit_user, own))), None)
-    if found is None and own is not None and metadata.snapshot_by_id(own.snapshot_id) is None:
+    if found is None and own is not None:
         number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
-        if not line or number < (line[-1].sequence_number or 0):
+        is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
+        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):
             # Expired from below the line, not rolled back: only the property still knows.
             found = own
     if found is not None:
@@ -78,6 +83,57 @@ def ledger_changes(
     if not after.complete and before.entries.keys() - after.entries.keys():
         to_set[_DROPPED + _quoted(branch)] = "true"
     return to_set, sorted(ledger_key(branch, user) for user in before.entries.keys() - after.entries.keys())
+
+
+def ledger_after_expiry(
+    metadata: TableMetadata, snapshot_ids: Set[int], *, table: str
+) -> tuple[dict[str, str], list[str]]:
+    """Properties to set and to remove with these snapshots, so that each branch knows afterwards what it knows now.
+
+    What only snapshots tell is written down before they go: a batch that a branch grew out of, the last one before a
+    rollback. What was rolled back is taken out or marked, or else it would pass for expired once its snapshot is gone.
+    """
+    to_set: dict[str, str] = {}
+    to_remove: list[str] = []
+    named = [key.removeprefix(_PREFIX).split(".") for key in metadata.properties if key.startswith(_PREFIX)]
+    users = sorted({unquote(parts[-1]) for parts in named})
+    branches = {unquote(parts[0]) for parts in named}
+    branches |= {name for name, ref in metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
+    for branch in sorted(branches):
+        ref = metadata.refs.get(branch)
+        head = metadata.current_snapshot() if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
+        stored = stored_ledger(metadata.properties, branch=branch, table=table)
+        for user in users:
+            ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
+            known, said, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
+            if known is not None:
+                if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
+                    to_set[key] = text
+            elif said is not None and ledger.complete:
+                to_remove.append(key)
+            elif said is not None:
+                to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
+    return to_set, to_remove
+
+
+def _said_below(
+    known: LedgerEntry, said: LedgerEntry | None, head: Snapshot | None, snapshot_ids: Set[int], metadata: TableMetadata
+) -> str | None:
+    """What the property has to say of an entry that its line loses sight of; None where it says so, or need not."""
+    snapshot = metadata.snapshot_by_id(known.snapshot_id)
+    if snapshot is None:
+        # Out of sight already, and believed because of what the property says.
+        return None
+    is_gone = known.snapshot_id in snapshot_ids
+    for found in ancestors(metadata, head):
+        if found.snapshot_id in snapshot_ids:
+            break
+        if found.snapshot_id == known.snapshot_id:
+            return None
+    if is_gone:
+        return None if known == said else _encoded(known, metadata)
+    # A tag keeps the snapshot, and what led to it goes: it would look like one that was rolled back.
+    return _encoded(known, metadata, number=-(snapshot.sequence_number or 0))
 
 
 def ledger_key(branch: str, user: str) -> str:
@@ -125,11 +181,12 @@ def _quoted(text: str) -> str:
     return quote(text, safe="").replace(".", "%2E")
 
 
-def _encoded(entry: LedgerEntry, metadata: TableMetadata) -> str:
+def _encoded(entry: LedgerEntry, metadata: TableMetadata, *, number: int | None = None) -> str:
     """With the sequence number of its snapshot, which says where it stood once it has expired."""
-    snapshot = metadata.snapshot_by_id(entry.snapshot_id)
-    # One that is not there is the next.
-    number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
+    if number is None:
+        snapshot = metadata.snapshot_by_id(entry.snapshot_id)
+        # One that is not there is the next.
+        number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
     fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms, number]
     return json.dumps(fields, separators=(",", ":"))
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestEntry, ManifestFile, read_manifest_list
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, read_manifest_list
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
 from paimon_sink.formats.merging import MergeRule
 
-__all__ = ["merge_rule", "read_entries", "read_manifests"]
+__all__ = ["added_files", "merge_rule", "read_entries", "read_manifests"]
 
 _ENABLED, _COUNT, _TARGET = (
     "commit.manifest-merge.enabled",
@@ -43,6 +43,22 @@ def read_entries(manifest: ManifestFile, io: FileIO, *, discard_deleted: bool = 
     """The entries of a manifest. Raises ``FileNotFoundError`` when it is gone."""
     with _reading("manifest", manifest.manifest_path):
         return manifest.fetch_manifest_entry(io, discard_deleted=discard_deleted)
+
+
+def added_files(location: str, io: FileIO) -> set[str]:
+    """The files that a manifest adds, with nobody to say of what snapshot or spec it is."""
+    with _reading("manifest", location):
+        alone = ManifestFile.from_args(
+            manifest_path=location,
+            manifest_length=0,
+            partition_spec_id=0,
+            content=ManifestContent.DATA,
+            sequence_number=0,
+            min_sequence_number=0,
+            added_snapshot_id=0,
+        )
+        entries = alone.fetch_manifest_entry(io, discard_deleted=True)
+        return {entry.data_file.file_path for entry in entries}
 
 
 @contextmanager

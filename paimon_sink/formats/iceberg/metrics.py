@@ -153,7 +153,11 @@ def _bounds(chunks: list[pq.ColumnChunkMetaData], leaf: _Leaf, length: int | Non
         pieces = [(_unscaled(low), _unscaled(high)) for low, high in pieces]
     low, high = min(low for low, _ in pieces), max(high for _, high in pieces)
     if isinstance(leaf.kind, StringType):
-        return _text_bounds(low.decode("utf-8"), high.decode("utf-8"), length)
+        try:
+            return _text_bounds(low.decode("utf-8"), high.decode("utf-8"), length)
+        except UnicodeDecodeError:
+            # Spark lets any bytes into a string. Readers could not read such a bound; without one they read the file.
+            return None
     if isinstance(leaf.kind, BinaryType):
         if length is None:
             return low, high

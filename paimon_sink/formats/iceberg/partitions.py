@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyiceberg.conversions import from_bytes, to_bytes
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -32,7 +34,7 @@ from pyiceberg.types import DoubleType, FloatType, PrimitiveType
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.option_values import TransformText
 
-__all__ = ["Partitioning", "partition_spec", "values_of"]
+__all__ = ["Partitioning", "partition_spec", "schema_of_spec", "values_of"]
 
 _LONGEST_NAME_BYTES = 255
 _TIME: dict[str, tuple[Transform[Any, Any], str]] = {
@@ -164,7 +166,10 @@ class Partitioning:
 
     def path(self, values: tuple[Any, ...]) -> str:
         """The directory of a partition. Nobody reads values out of it."""
-        path = self.spec.partition_to_path(Record(*values), self._schema)
+        try:
+            path = self.spec.partition_to_path(Record(*values), self._schema)
+        except (OverflowError, ValueError) as error:
+            raise self._unwritable(values, error) from error
         for component in path.split("/"):
             if len(component.encode("utf-8")) > _LONGEST_NAME_BYTES:
                 name, _, value = component.partition("=")
@@ -176,10 +181,19 @@ class Partitioning:
         return path
 
     def encode(self, values: tuple[Any, ...]) -> list[str | None]:
-        return [
-            None if value is None else base64.b64encode(to_bytes(kind, value)).decode("ascii")
-            for kind, value in zip(self._types, values, strict=True)
-        ]
+        try:
+            return [
+                None if value is None else base64.b64encode(to_bytes(kind, value)).decode("ascii")
+                for kind, value in zip(self._types, values, strict=True)
+            ]
+        except (OverflowError, ValueError) as error:
+            raise self._unwritable(values, error) from error
+
+    def _unwritable(self, values: tuple[Any, ...], error: Exception) -> SchemaMismatchError:
+        return SchemaMismatchError(
+            f"Cannot write to {self._table}: {reprlib.repr(values)} is no partition value of {', '.join(self.texts)} "
+            f"that Iceberg can write down ({error}). Change or leave out those rows, or partition by another column."
+        )
 
     def decode(self, texts: Sequence[str | None]) -> Record:
         """The partition of a commit message. Raises ``ValueError`` when it is not one of this spec."""
@@ -189,6 +203,13 @@ class Partitioning:
                 for kind, text in zip(self._types, texts, strict=True)
             )
         )
+
+
+def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
+    """The newest schema that has all columns a spec is made of: one may have been dropped since."""
+    wanted = {field.source_id for field in spec.fields}
+    newest_first = [metadata.schema(), *sorted(metadata.schemas, key=lambda schema: -schema.schema_id)]
+    return next((schema for schema in newest_first if wanted <= set(schema.field_ids)), metadata.schema())
 
 
 def values_of(partition: Record) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -24,17 +25,19 @@ from pyiceberg.expressions import (
 )
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.typedef import Record
-from pyiceberg.types import PrimitiveType
+from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.formats.base import Comparison, Filter, Split
 from paimon_sink.formats.iceberg.ledger import properties_of
-from paimon_sink.formats.iceberg.partitions import values_of
+from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
+from paimon_sink.formats.iceberg.scan import scan_file
 
 __all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
 
@@ -85,9 +88,9 @@ def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[
     return expression_evaluator(partition_schema, projected, case_sensitive=True)
 
 
-def split_of(native: NativeTable, file: DataFile) -> Split:
-    """One file with all its rows, of a snapshot that deletes none."""
-    return _split(native, [FileScanTask(file, set())], [])
+def split_of(native: NativeTable, file: DataFile) -> bytes:
+    """The body of a split of one file with all its rows, in a snapshot that deletes none."""
+    return _split(native, [FileScanTask(file, set())], []).body
 
 
 def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:
@@ -96,21 +99,34 @@ def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[
 
 
 def read_split(
-    native: NativeTable, split: Split, columns: Sequence[str], schema: pa.Schema
+    native: NativeTable, split: Split, columns: Sequence[str], schema: pa.Schema, *, label: str
 ) -> Iterator[pa.RecordBatch]:
     """The rows, with the columns as the table has them today."""
-    # Costs a second to import, and only readers need it.
-    from pyiceberg.io.pyarrow import ArrowScan, _read_all_delete_files
-
     body = json.loads(split.body)
-    scan = ArrowScan(native.metadata, native.io, native.schema().select(*columns), _expression(native, body["filters"]))
     wanted = pa.schema([schema.field(name) for name in columns])
     for text in body["files"]:
-        task = _decoded(native, text)
-        deletes = _read_all_delete_files(native.io, [task])
-        # The public way holds all rows of a file in memory before it gives the first.
-        for batch in scan._record_batches_from_scan_tasks_and_deletes([task], deletes):
-            yield _cast(batch, wanted)
+        with _reading(text["path"], label):
+            task = _decoded(native, text)
+            for batch in scan_file(native, task, columns, _expression(native, body["filters"])):
+                yield _cast(batch, wanted)
+
+
+@contextmanager
+def _reading(path: str, label: str) -> Iterator[None]:
+    try:
+        yield
+    except (PwcError, GeneratorExit):
+        raise
+    except FileNotFoundError as error:
+        raise CorruptTableError(
+            f"Cannot read {label}: its file {path} is not there ({error}). If its snapshot expired while the query "
+            "ran, run the query again; else restore the file, or roll the table back."
+        ) from error
+    except Exception as error:
+        raise CorruptTableError(
+            f"Cannot read the file {path} of {label} ({type(error).__name__}: {str(error)[:300]}). If the table's "
+            "columns changed while the query ran, run it again; else restore the file, or roll the table back."
+        ) from error
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -183,9 +199,13 @@ def _text(kind: PrimitiveType, value: Any) -> str:
 # ---------------------------------------------------------------- files
 
 
+def _partition_types(native: NativeTable, spec: PartitionSpec) -> list[IcebergType]:
+    return [field.field_type for field in spec.partition_type(schema_of_spec(native.metadata, spec)).fields]
+
+
 def _encoded(native: NativeTable, task: FileScanTask) -> dict[str, Any]:
     spec = native.specs()[task.file.spec_id]
-    types = [field.field_type for field in spec.partition_type(native.schema()).fields]
+    types = _partition_types(native, spec)
     return {
         "path": task.file.file_path,
         "format": task.file.file_format.value,
@@ -205,7 +225,7 @@ def _encoded(native: NativeTable, task: FileScanTask) -> dict[str, Any]:
 
 def _decoded(native: NativeTable, text: dict[str, Any]) -> FileScanTask:
     spec = native.specs()[text["spec"]]
-    types = [field.field_type for field in spec.partition_type(native.schema()).fields]
+    types = _partition_types(native, spec)
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=text["path"],

@@ -39,12 +39,15 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.compacting import Removal, live_files
-from paimon_sink.formats.iceberg.entries import check_entry, data_path, decode_entry, encode_entry, spec_of
+from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
+from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.kinds import note_path
 from paimon_sink.formats.iceberg.ledger import (
     ancestors,
     is_untouched,
@@ -101,6 +104,7 @@ class IcebergTable(Table):
         self._leftovers: Leftovers[ManifestFile] = Leftovers(
             lambda made: self._delete([manifest.manifest_path for manifest in made])
         )
+        self._published: TableMetadata | None = None
         self._metrics = MetricsPlan(metadata.schema(), metadata.properties)
         _check_branch(metadata, branch, label)
 
@@ -118,7 +122,12 @@ class IcebergTable(Table):
             partition=tuple(None if value is None else str(value) for value in file.partition),
             rows=file.footer.num_rows,
             size_bytes=file.size_bytes,
-            entry=encode_entry(file, self._metrics.collect(file), self.partitioning),
+            entry=encode_entry(
+                file,
+                self._metrics.collect(file),
+                self.partitioning,
+                table_location=self.native.metadata.location,
+            ),
         )
 
     # ------------------------------------------------------------ coordinator
@@ -152,12 +161,11 @@ class IcebergTable(Table):
             else keeps_all_columns(schemas[schema_id], metadata.schema())
             for schema_id in sorted(plan.schema_ids - {metadata.current_schema_id})
         ]
-        if any(spec_of(file) != metadata.default_spec_id for file in plan.files):
-            problems.append("the partitioning changed")
+        problems += changes_since(plan.files, spec_id=metadata.default_spec_id, table_location=metadata.location)
         for problem in filter(None, problems):
             raise TableChangedError(
                 f"Cannot commit to {self.label}: while the batch was being written, {problem}. Nothing was "
-                "committed. Restart the query to write the batch with the new schema."
+                "committed. Restart the query to write the batch again, into the table as it is now."
             )
 
     def build(
@@ -200,6 +208,7 @@ class IcebergTable(Table):
             built.refusals += 1
             built.files = (*built.files, *conflict.written)
             return PutOutcome.LOST
+        self._published = after
         self._delete_old_metadata(built.native.metadata, after)
         return PutOutcome.LANDED
 
@@ -237,6 +246,9 @@ class IcebergTable(Table):
         snapshot = None if native is None else native.metadata.snapshot_by_id(entry.snapshot_id)
         if native is None or snapshot is None or properties_of(snapshot).get(_COMMIT_ID) != entry.commit_id:
             return None
+        if sum(_same_batch(found, snapshot) for found in native.metadata.snapshots) > 1:
+            # It was rolled back once and written again. A tag or a branch may still name the files of the first time.
+            return None
         try:
             return frozenset(
                 self._relative(found.data_file.file_path)
@@ -258,6 +270,17 @@ class IcebergTable(Table):
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
 
     # ------------------------------------------------------------ maintenance
+
+    def note_path(self, name: str) -> str:
+        return note_path(name)
+
+    def standing(self) -> IcebergStanding:
+        # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
+        published, self._published = self._published, None
+        return IcebergStanding(published or self._loaded().metadata)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
 
     def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
         for _ in range(_LOOKS):
@@ -287,7 +310,7 @@ class IcebergTable(Table):
         return plan_splits(native, head, filters, label=self.label)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return read_split(self.native, split, columns, self.schema)
+        return read_split(self.native, split, columns, self.schema, label=self.label)
 
     # ------------------------------------------------------------ inside
 
@@ -368,6 +391,11 @@ def _signature(plan: Plan, commit_id: str) -> dict[str, str]:
     if plan.query_id is not None:
         said["pwc.query-id"] = plan.query_id
     return said
+
+
+def _same_batch(one: Snapshot, other: Snapshot) -> bool:
+    names = ("pwc.commit-user", "pwc.batch-id", "pwc.query-id")
+    return [properties_of(one).get(name) for name in names] == [properties_of(other).get(name) for name in names]
 
 
 def _could_still_land(before: TableMetadata, now: TableMetadata, branch: str) -> bool:

@@ -68,12 +68,15 @@ def iceberg_schema(schema: pa.Schema, *, table: str) -> Schema:
     ids = count(1)
     # Ids of the columns first, as every Iceberg writer numbers them.
     top = [next(ids) for _ in schema]
-    return Schema(
-        *(
-            NestedField(field_id, field.name, _iceberg(field.type, field.name, ids, table), required=not field.nullable)
-            for field_id, field in zip(top, schema, strict=True)
-        )
-    )
+    fields = [
+        NestedField(field_id, field.name, _iceberg(field.type, field.name, ids, table), required=not field.nullable)
+        for field_id, field in zip(top, schema, strict=True)
+    ]
+    try:
+        # Iceberg knows nested fields by dotted names, too: a column a.b and a field b of a column a are one to it.
+        return Schema(*fields)
+    except ValueError as error:
+        raise SchemaMismatchError(f"Cannot create {table}: {error}. Rename one of the columns.") from error
 
 
 def widened(schema: pa.Schema) -> list[str]:
@@ -127,7 +130,7 @@ def _iceberg(data_type: pa.DataType, path: str, ids: Iterator[int], table: str) 
             value_type=_iceberg(data_type.item_type, f"{path}.value", ids, table),
             value_required=not data_type.item_field.nullable,
         )
-    if types.is_struct(data_type):
+    if types.is_struct(data_type) and data_type.num_fields > 0:
         numbered = [(next(ids), child) for child in data_type]
         return StructType(
             *(

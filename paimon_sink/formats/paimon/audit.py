@@ -16,9 +16,11 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, StorageError, TableChangedError
-from paimon_sink.formats.audit import Audit, Contents, Line, Problem, StoredFile, Trouble
+from paimon_sink.formats.audit import Audit, Contents, FileKind, Line, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Ledger, Publication
+from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.kinds import kind_of
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base, publication
@@ -92,7 +94,11 @@ class PaimonAudit(Audit):
         lists: ManifestListManager,
         manifests: ManifestFileManager,
         path_of: Callable[[ManifestEntry], str],
+        claims: ClaimFiles,
+        partition_keys: Sequence[str],
     ) -> None:
+        self._claims = claims
+        self._partition_keys = partition_keys
         self._store = store
         self._location = location
         self._snapshots = snapshots
@@ -104,6 +110,8 @@ class PaimonAudit(Audit):
         self._checked: set[str] = set()
         self._named: set[str] = set()
         self._told: dict[str, tuple[Snapshot, _Files]] = {}
+        self._not_named: list[str] = []
+        """Why some files of a changelog have no name here."""
 
     # ------------------------------------------------------------ lines
 
@@ -298,10 +306,19 @@ class PaimonAudit(Audit):
     def _name_all_in(self, list_name: str) -> None:
         """Name what a list leads to, as far as it can be read: the lists of an expired snapshot may be gone."""
         self._named.add(f"manifest/{list_name}")
-        with suppress(OSError, PwcError):
-            for manifest in self._lists.read(list_name):
-                self._named.add(f"manifest/{manifest.file_name}")
-                self._named.update(self._path_of(entry) for entry in self._manifests.read(manifest.file_name))
+        with suppress(FileNotFoundError):
+            try:
+                for manifest in self._lists.read(list_name):
+                    self._named.add(f"manifest/{manifest.file_name}")
+                    self._name_files_in(manifest.file_name)
+            except PwcError as error:
+                self._not_named.append(f"{list_name} cannot be read: {error}")
+
+    def _name_files_in(self, manifest_name: str) -> None:
+        try:
+            self._named.update(self._path_of(entry) for entry in self._manifests.read(manifest_name))
+        except (OSError, PwcError) as error:
+            self._not_named.append(f"{manifest_name} cannot be read: {error}")
 
     # ------------------------------------------------------------ what is there
 
@@ -311,6 +328,23 @@ class PaimonAudit(Audit):
             name = path.removeprefix(root)
             if _needs_a_name(name):
                 yield name
+
+    def kind(self, path: str) -> FileKind:
+        return kind_of(path, partition_keys=self._partition_keys)
+
+    def added_by(self, manifest: str) -> Set[str]:
+        entries = self._manifests.read(manifest.rpartition("/")[2])
+        return {self._path_of(entry) for entry in entries if entry.kind == ADD}
+
+    def notes(self, *, old: Set[str]) -> Set[str]:
+        if self._not_named:
+            raise CorruptTableError(
+                f"A changelog of {self._location} names files nobody can tell: {self._not_named[0]}. Nothing was "
+                "deleted. Run it again, or let the engine that keeps the changelog clean up."
+            )
+        paths = {self._relative(path): path for path in self._claims.paths()}
+        spent = self._claims.spent(full for path, full in paths.items() if path in old)
+        return {path for path, full in paths.items() if full not in spent}
 
     @property
     def metadata_files(self) -> Set[str]:

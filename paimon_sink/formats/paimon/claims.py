@@ -10,6 +10,7 @@ answers: ``<batch>.<query>.<commit id>``.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -41,6 +42,26 @@ class ClaimFiles:
             for name in names
             if len(name) == 3 and (batch_id := number(name[0])) is not None
         ]
+
+    def paths(self) -> Iterator[str]:
+        """Every claim on the table as it is."""
+        root = self.store.join(self.location, "pwc", "claims", self.table_identity)
+        for user in self.store.list(root):
+            yield from (self.store.join(root, user, name) for name in self.store.list(self.store.join(root, user)))
+
+    def spent(self, settled: Iterable[str]) -> set[str]:
+        """Of claims whose tries are over, those that a later one of the same user and query speaks for.
+
+        A try that is under way speaks for nobody: its claim is taken back should it fail.
+        """
+        by_query: dict[str, list[tuple[int, str]]] = {}
+        for path in settled:
+            directory, _, name = path.rpartition("/")
+            parts = name.split(".")
+            batch_id = number(parts[0]) if len(parts) == 3 else None
+            if batch_id is not None:
+                by_query.setdefault(f"{directory}/{parts[1]}", []).append((batch_id, path))
+        return {path for claims in by_query.values() for batch_id, path in claims if batch_id < max(claims)[0]}
 
     def _path(self, claim: Claim) -> str:
         query = quote(claim.query_id or "", safe="").replace(".", "%2E")

@@ -88,6 +88,14 @@ class SnapshotFiles:
             newest = following
         return newest
 
+    def earliest(self) -> Snapshot | None:
+        """The oldest snapshot. EARLIEST is only a hint, and a table that was never expired begins with 1."""
+        guess = self.earliest_hint() or 1
+        found = self.read(guess)
+        if found is not None and (guess == 1 or self.read(guess - 1) is None):
+            return found
+        return next((there for there in map(self.read, self.ids()) if there is not None), None)
+
     def ids(self) -> list[int]:
         return numbers(self.store, self.store.join(self.location, "snapshot"), "snapshot-")
 
@@ -97,7 +105,7 @@ class SnapshotFiles:
 
     def write_hint(self, snapshot_id: int) -> None:
         """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
-        self.store.write(self._hint_path, str(snapshot_id).encode("utf-8"))
+        self.store.write(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
         """The ledger a snapshot of ours carries, together with the snapshot itself; other engines' ones have none."""
@@ -109,14 +117,24 @@ class SnapshotFiles:
         text = (snapshot.properties or {}).get(LEDGER)
         return None if text is None else decode_ledger(text, source=self.path(snapshot.id))
 
-    @property
-    def _hint_path(self) -> str:
-        return self.store.join(self.location, "snapshot", "LATEST")
+    def write_earliest_hint(self, snapshot_id: int) -> None:
+        """Tell readers where history begins."""
+        self.store.write(self._hint_path("EARLIEST"), str(snapshot_id).encode("utf-8"))
+
+    def _hint_path(self, name: str) -> str:
+        return self.store.join(self.location, "snapshot", name)
 
     def hint(self) -> int | None:
         """What LATEST says, which need not be so."""
+        return self._read_hint("LATEST")
+
+    def earliest_hint(self) -> int | None:
+        """What EARLIEST says, which need not be so."""
+        return self._read_hint("EARLIEST")
+
+    def _read_hint(self, name: str) -> int | None:
         try:
-            text = self.store.read(self._hint_path).decode("utf-8", "replace").strip()
+            text = self.store.read(self._hint_path(name)).decode("utf-8", "replace").strip()
         except FileNotFoundError:
             return None
         return number(text)

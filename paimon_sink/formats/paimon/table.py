@@ -43,6 +43,7 @@ from paimon_sink.formats.base import (
     Split,
     Table,
 )
+from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
@@ -63,6 +64,7 @@ from paimon_sink.formats.paimon.entries import (
     encode_entry,
     new_entry,
 )
+from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonStanding
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.predicates import partition_predicate
@@ -282,6 +284,9 @@ class PaimonTable(Table):
         snapshot = self._snapshots.read(entry.snapshot_id)
         if snapshot is None or (snapshot.properties or {}).get(COMMIT_ID) != entry.commit_id:
             return None
+        if self.store.list(self.store.join(self.location, "branch")):
+            # One of them may stand on the same batch as it was before a rollback. (Tags go with what is rolled back.)
+            return None
         try:
             added = [
                 found
@@ -317,9 +322,25 @@ class PaimonTable(Table):
             lists=self._lists,
             manifests=self._manifests,
             path_of=self._path_of,
+            claims=self._claims,
+            partition_keys=self.partition_keys,
         )
 
     # ------------------------------------------------------------ maintenance
+
+    def standing(self) -> PaimonStanding:
+        return PaimonStanding(self.store, self.location, self._snapshots)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return PaimonExpiry(
+            self.label,
+            self.store,
+            self.location,
+            snapshots=self._snapshots,
+            lists=self._lists,
+            manifests=self._manifests,
+            path_of=self._path_of,
+        ).expire(snapshot_ids)
 
     def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
         for _ in range(_LOOKS):

@@ -1,0 +1,113 @@
+"""``pwc clean``: find files that nothing names, and delete them when told to."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from paimon_sink.cli.bars import Bars
+from paimon_sink.cli.durations import duration_ms
+from paimon_sink.cli.figures import many, size
+from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.core.errors import OptionError
+from paimon_sink.formats.base import Table
+from paimon_sink.maintain.clean import CleanReport, Leftover, clean
+
+__all__ = ["clean_command"]
+
+_SHOWN = 20
+
+
+@click.command("clean")
+@table_argument
+@click.option("--older-than", default="1d", show_default=True, metavar="AGE",
+              help="Only files older than this. At least 1h, and longer than any batch takes.")  # fmt: skip
+@click.option("--yes", is_flag=True, help="Delete them. Without it, nothing is changed.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) -> None:
+    """List files that no snapshot, tag or branch names, and delete them with --yes.
+
+    Killed tasks and drivers leave such files behind. Those of running batches are told by their age. Files of other
+    forms than the table's are reported and left. A table with metadata that cannot be read is refused.
+    """
+    age_ms = duration_ms("--older-than", older_than)
+    try:
+        with Bars(Console(stderr=True, quiet=as_json)) as bars:
+            report = clean(table, older_than_ms=age_ms, dry_run=not yes, progress=bars.move)
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(_as_json(report), indent=2))
+    else:
+        _show(Console(highlight=False), report)
+
+
+def _as_json(report: CleanReport) -> dict[str, Any]:
+    return {
+        "table": report.table,
+        "dry_run": report.dry_run,
+        "older_than_ms": report.older_than_ms,
+        "deleted": report.deleted,
+        "young": report.young,
+        "orphans": [_file(found) for found in report.orphans],
+        "not_ours": [_file(found) for found in report.not_ours],
+    }
+
+
+def _file(found: Leftover) -> dict[str, Any]:
+    return {
+        "path": found.path,
+        "kind": found.kind.value,
+        "size_bytes": found.size_bytes,
+        "modified_ms": found.modified_ms,
+    }
+
+
+def _show(console: Console, report: CleanReport) -> None:
+    if report.orphans:
+        console.print(_kinds(report))
+        console.print()
+        for found in report.orphans[:_SHOWN]:
+            console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
+        _more(console, len(report.orphans))
+    if report.not_ours:
+        console.print(Text(f"{many(len(report.not_ours), 'file')} of other forms, reported and left:"), soft_wrap=True)
+        for found in report.not_ours[:_SHOWN]:
+            console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
+        _more(console, len(report.not_ours))
+    if report.young:
+        note = f"{many(report.young, 'file')} without a name younger than that: of running batches, or left lately."
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    console.print(Text(_summary(report), style="bold"), soft_wrap=True)
+
+
+def _kinds(report: CleanReport) -> Grid:
+    grid = Grid(box=None, header_style="bold")
+    for name in ("kind", "files", "size"):
+        grid.add_column(name, justify="left" if name == "kind" else "right")
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for found in report.orphans:
+        kinds[found.kind.value].append(found.size_bytes)
+    for kind, sizes in sorted(kinds.items()):
+        grid.add_row(Text(kind), Text(f"{len(sizes):,}"), Text(size(sum(sizes))))
+    return grid
+
+
+def _summary(report: CleanReport) -> str:
+    bytes_in_all = size(sum(found.size_bytes for found in report.orphans))
+    if not report.orphans:
+        return f"{report.table} has no file that nothing names and that is old enough."
+    if report.dry_run:
+        return f"{many(len(report.orphans), 'file')} of {report.table}, {size}, can go. Nothing was deleted: add --yes."
+    return f"Deleted {many(report.deleted, 'file')} of {report.table}, {bytes_in_all}."
+
+
+def _more(console: Console, found: int) -> None:
+    if found > _SHOWN:
+        console.print(f"    … and {found - _SHOWN:,} more; --json lists all", style="dim")

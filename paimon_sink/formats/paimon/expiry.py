@@ -1,0 +1,346 @@
+"""Removing old snapshots of a Paimon table: always the oldest, so that the ids left have no gap.
+
+One snapshot goes after the other, and of each first its data files, then its manifests, their lists, and its own file
+last. A crash leaves at most the oldest one without some of its files, and whoever expires next finds all that is needed
+to finish: what a snapshot took out stands in its own delta, and what it names is deleted before the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from pypaimon.manifest.manifest_file_manager import ManifestFileManager
+from pypaimon.manifest.manifest_list_manager import ManifestListManager
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.snapshot.snapshot import Snapshot
+
+from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
+from paimon_sink.core.strict_json import is_whole, read_json
+from paimon_sink.formats.base import Publication
+from paimon_sink.formats.expiry import Expired, Standing, StandingLine
+from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, publication
+from paimon_sink.storage.store import Store
+
+__all__ = ["PaimonExpiry", "PaimonStanding"]
+
+_CONSUMER, _TAG, _BRANCH = "consumer-", "tag-", "branch-"
+
+
+@dataclass(frozen=True)
+class PaimonStanding(Standing):
+    """The snapshots from the earliest on, read one by one."""
+
+    store: Store
+    location: str
+    snapshots: SnapshotFiles
+
+    goes_in_order = True
+
+    def lines(self) -> list[StandingLine]:
+        return [StandingLine(self._oldest_first(), self._size)]
+
+    def pins(self) -> range:
+        newest = self._newest
+        if newest is None:
+            return range(0)
+        first = min([newest.id, self._newest_ledger(newest), *self._consumed()])
+        return range(first, newest.id + 1)
+
+    @cached_property
+    def _earliest(self) -> Snapshot | None:
+        return self.snapshots.earliest()
+
+    @cached_property
+    def _newest(self) -> Snapshot | None:
+        return self.snapshots.newest()
+
+    def _oldest_first(self) -> Iterator[Publication]:
+        snapshot = self._earliest
+        while snapshot is not None:
+            yield publication(snapshot)
+            snapshot = self.snapshots.read(snapshot.id + 1)
+
+    def _size(self) -> int:
+        earliest, newest = self._earliest, self._newest
+        return 0 if earliest is None or newest is None else newest.id - earliest.id + 1
+
+    def _newest_ledger(self, newest: Snapshot) -> int:
+        """The newest snapshot that carries the ledger: others may stand above it, and only it knows all users."""
+        snapshot: Snapshot | None = newest
+        while snapshot is not None:
+            if LEDGER in (snapshot.properties or {}):
+                return int(snapshot.id)
+            snapshot = self.snapshots.read(snapshot.id - 1)
+        return int(newest.id)
+
+    def _consumed(self) -> Iterator[int]:
+        """Where each consumer goes on reading."""
+        directory = self.store.join(self.location, "consumer")
+        for name in self.store.list(directory):
+            if name.startswith(_CONSUMER):
+                path = self.store.join(directory, name)
+                try:
+                    following = read_json(self.store.read(path))["nextSnapshot"]
+                    if not is_whole(following):
+                        raise ValueError(f"its next snapshot reads {following!r}")
+                except FileNotFoundError:
+                    continue
+                except (ValueError, TypeError, KeyError) as error:
+                    raise CorruptTableError(
+                        f"Cannot read the consumer {path} ({error!r}), so nobody knows what it still needs. No "
+                        "snapshot was removed. Reset or delete the consumer."
+                    ) from error
+                yield int(following)
+
+
+@dataclass
+class _Doomed:
+    """A snapshot that goes, with what goes with it."""
+
+    snapshot: Snapshot
+    manifests: set[str]
+    """Names in ``manifest/``, the lists not among them."""
+    lists: set[str]
+    others: set[str]
+    """Statistics and index files, relative to the table."""
+    data_files: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class PaimonExpiry:
+    """Removes snapshots of one table."""
+
+    label: str
+    store: Store
+    location: str
+    snapshots: SnapshotFiles
+    lists: ManifestListManager
+    manifests: ManifestFileManager
+    path_of: Callable[[ManifestEntry], str]
+
+    def check(self) -> None:
+        """Refuse what only Paimon's own engines can expire."""
+        if self.store.list(self.store.join(self.location, "changelog")):
+            raise UnsupportedTableError(
+                f"Cannot expire snapshots of {self.label}: it keeps changelogs longer than snapshots, which share "
+                "their files. Nothing was removed. Let the engine that writes them expire them."
+            )
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        if not snapshot_ids:
+            return Expired()
+        self.check()
+        end = self.snapshots.read(snapshot_ids[-1] + 1)
+        if end is None:
+            raise self._moved_on()
+        try:
+            doomed = self._gather(snapshot_ids, end)
+            self._spare(doomed, end)
+        except FileNotFoundError as error:
+            raise self._missing(end, error) from error
+        for each in doomed:
+            if self.snapshots.read(end.id) != end:
+                # Rolled back, or expired by another: what was read of it says nothing any more.
+                raise self._moved_on()
+            self._remove(each)
+        self._hint(end.id)
+        return Expired(
+            tuple(each.snapshot.id for each in doomed),
+            data_files=sum(len(each.data_files) for each in doomed),
+            metadata_files=sum(len(each.manifests) + len(each.lists) + len(each.others) + 1 for each in doomed),
+        )
+
+    # ------------------------------------------------------------ what goes
+
+    def _gather(self, snapshot_ids: Sequence[int], end: Snapshot) -> list[_Doomed]:
+        """Everything that each snapshot names and the next does not."""
+        found = [snapshot for snapshot in map(self.snapshots.read, snapshot_ids) if snapshot is not None]
+        line = [*found, end]
+        if [snapshot.id for snapshot in line] != list(range(line[0].id, end.id + 1)):
+            raise self._moved_on()
+        named = [self._names(snapshot) for snapshot in found]
+        named.append(self._names(end, must_be_whole=True))
+        for each, following in pairwise(named):
+            each.manifests -= following.manifests
+            each.lists -= following.lists
+            each.others -= following.others
+            each.data_files = self._taken_out_by(following.snapshot, must_be_whole=following.snapshot is end)
+            each.data_files |= self._changelog_of(each.snapshot)
+        return named[:-1]
+
+    def _names(self, snapshot: Snapshot, *, must_be_whole: bool = False) -> _Doomed:
+        lists = [snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
+        lists = [name for name in lists if name]
+        manifests = {
+            file
+            for name in lists
+            for manifest in self._read_list(name, must_be_whole=must_be_whole)
+            for file in (manifest.file_name, *(manifest.extra_files or ()))
+        }
+        others = {f"statistics/{snapshot.statistics}"} if snapshot.statistics else set()
+        if snapshot.index_manifest:
+            # Readers need it before the manifests; what it names is left to `clean`, which knows all indexes.
+            manifests.add(snapshot.index_manifest)
+        return _Doomed(snapshot, manifests, set(lists), others)
+
+    def _taken_out_by(self, snapshot: Snapshot, *, must_be_whole: bool) -> set[str]:
+        """The data files that the snapshot before had and this one has not. None for an append."""
+        taken: dict[str, int] = {}
+        for manifest in self._read_list(snapshot.delta_manifest_list, must_be_whole=must_be_whole):
+            if not manifest.num_deleted_files:
+                continue
+            for entry in self._read_manifest(manifest, must_be_whole=must_be_whole):
+                for path in self._paths(entry):
+                    taken[path] = taken.get(path, 0) + (-1 if entry.kind == ADD else 1)
+        return {path for path, count in taken.items() if count > 0}
+
+    def _changelog_of(self, snapshot: Snapshot) -> set[str]:
+        """Files that hold nothing but what the snapshot changed."""
+        if not snapshot.changelog_manifest_list:
+            return set()
+        manifests = self._read_list(snapshot.changelog_manifest_list, must_be_whole=False)
+        entries = [entry for manifest in manifests for entry in self._read_manifest(manifest, must_be_whole=False)]
+        return {path for entry in entries if entry.kind == ADD for path in self._paths(entry)}
+
+    def _paths(self, entry: ManifestEntry) -> Iterator[str]:
+        """A data file with what lies beside it. One outside of the table is not ours to delete."""
+        if not entry.file.external_path:
+            path = self.path_of(entry)
+            yield path
+            yield from (f"{path.rpartition('/')[0]}/{beside}" for beside in entry.file.extra_files or ())
+
+    # ------------------------------------------------------------ what stays
+
+    def _spare(self, doomed: Sequence[_Doomed], end: Snapshot) -> None:
+        """Take out what something that stays still names."""
+        staying = list(self._staying(end))
+        for name in ("base_manifest_list", "delta_manifest_list", "changelog_manifest_list"):
+            used = {getattr(snapshot, name) for snapshot in staying}
+            for each in doomed:
+                each.lists -= used
+        used_others = {f"statistics/{snapshot.statistics}" for snapshot in staying}
+        used_indexes = {snapshot.index_manifest for snapshot in staying}
+        for each in doomed:
+            each.others -= used_others
+            each.manifests -= used_indexes
+        if any(each.manifests or each.data_files for each in doomed):
+            self._spare_named(doomed, staying)
+
+    def _spare_named(self, doomed: Sequence[_Doomed], staying: Sequence[Snapshot]) -> None:
+        files = set().union(*(each.data_files for each in doomed))
+        read: dict[str, dict[str, int]] = {}
+        live: set[str] = set()
+        for snapshot in staying:
+            manifests = [manifest for name in _lists_of(snapshot) for manifest in self._read_list(name)]
+            names = {file for manifest in manifests for file in (manifest.file_name, *(manifest.extra_files or ()))}
+            for each in doomed:
+                each.manifests -= names
+            if not files:
+                continue
+            sums: dict[str, int] = {}
+            for manifest in manifests:
+                if manifest.file_name not in read:
+                    read[manifest.file_name] = self._balance(manifest, files)
+                for path, count in read[manifest.file_name].items():
+                    sums[path] = sums.get(path, 0) + count
+            live |= {path for path, count in sums.items() if count > 0}
+        for each in doomed:
+            each.data_files -= live
+
+    def _balance(self, manifest: ManifestFileMeta, files: set[str]) -> dict[str, int]:
+        """How often a manifest adds each of the files, less how often it takes it out."""
+        found: dict[str, int] = {}
+        for entry in self._read_manifest(manifest):
+            for path in self._paths(entry):
+                if path in files:
+                    found[path] = found.get(path, 0) + (1 if entry.kind == ADD else -1)
+        return found
+
+    def _staying(self, end: Snapshot) -> Iterator[Snapshot]:
+        """The oldest that stays, the newest, every tag, and the ends of every branch.
+
+        What is between them names nothing else that is old: a snapshot has what the one before had, and its own. The
+        newest is looked at as well, because an engine can bring an old state back on top.
+        """
+        newest = self.snapshots.newest()
+        yield end
+        if newest is not None and newest != end:
+            yield newest
+        yield from self._tags(self.location)
+        directory = self.store.join(self.location, "branch")
+        for name in self.store.list(directory):
+            if name.startswith(_BRANCH):
+                branch = SnapshotFiles(self.store, self.store.join(directory, name))
+                ids = branch.ids()
+                ends = [branch.read(number) for number in {*ids[:1], *ids[-1:]}]
+                yield from (snapshot for snapshot in ends if snapshot is not None)
+                yield from self._tags(branch.location)
+
+    def _tags(self, location: str) -> Iterator[Snapshot]:
+        directory = self.store.join(location, "tag")
+        for name in self.store.list(directory):
+            if name.startswith(_TAG):
+                tagged = self.snapshots.read_file(self.store.join(directory, name))
+                if tagged is not None:
+                    yield tagged
+
+    # ------------------------------------------------------------ reading and deleting
+
+    def _read_list(self, name: str, *, must_be_whole: bool = True) -> list[ManifestFileMeta]:
+        try:
+            return list(self.lists.read(name))
+        except FileNotFoundError:
+            if must_be_whole:
+                raise
+            # An expiry that was killed got this far; it deletes a list after all that the list names.
+            return []
+
+    def _read_manifest(self, manifest: ManifestFileMeta, *, must_be_whole: bool = True) -> list[ManifestEntry]:
+        try:
+            return list(self.manifests.read(manifest.file_name))
+        except FileNotFoundError:
+            if must_be_whole:
+                raise
+            return []
+
+    def _missing(self, end: Snapshot, error: FileNotFoundError) -> PwcError:
+        if self.snapshots.read(end.id) != end:
+            return self._moved_on()
+        return CorruptTableError(
+            f"Cannot expire snapshots of {self.label}: {error} is missing, although a snapshot, tag or branch that "
+            "stays names it. Nothing was removed. Run pwc verify, and restore the file."
+        )
+
+    def _moved_on(self) -> CommitConflictError:
+        return CommitConflictError(
+            f"The snapshots of {self.label} changed while the oldest were being removed: they were rolled back, or "
+            "another expiry runs. Run it again."
+        )
+
+    def _remove(self, each: _Doomed) -> None:
+        """May go: only this snapshot names it. The snapshot itself goes last, so that the next run finds the rest."""
+        self._delete(each.data_files)
+        self._delete([*(f"manifest/{name}" for name in each.manifests), *each.others])
+        self._delete(f"manifest/{name}" for name in each.lists)
+        self.store.delete(self.snapshots.path(each.snapshot.id))
+
+    def _delete(self, paths: Iterable[str]) -> None:
+        full = [self.store.join(self.location, path) for path in sorted(paths)]
+        if full:
+            self.store.delete_many(full)
+
+    def _hint(self, snapshot_id: int) -> None:
+        """Where readers begin. One that names a snapshot that is gone costs them a listing, no more."""
+        known = self.snapshots.earliest_hint()
+        if known is None or known < snapshot_id:
+            self.snapshots.write_earliest_hint(snapshot_id)
+
+
+def _lists_of(snapshot: Snapshot) -> list[str]:
+    lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
+    return [name for name in lists if name]

@@ -1,0 +1,213 @@
+"""Files that nothing names: found, and deleted when they are old enough that no batch can still bring them in.
+
+The files are listed first and the references are read afterwards, and once more right before anything is deleted. So
+whatever a batch brought in meanwhile has its name by then. A batch that is still under way is told by the age of its
+files. Should it be older than that all the same, its commit and the cleaning see each other (``core/notices.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from paimon_sink.core.clock import Clock, SystemClock
+from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError
+from paimon_sink.core.notices import encode_notice, new_note
+from paimon_sink.formats.audit import FileKind, Problem, StoredFile, Trouble
+from paimon_sink.formats.base import Table
+
+__all__ = ["LEAST_AGE_MS", "CleanReport", "Leftover", "Progress", "clean"]
+
+LEAST_AGE_MS = 3_600_000
+_READINGS = 3
+_AT_ONCE = 1000
+_READERS = 8
+
+Progress = Callable[[str, int, int], None]
+"""Called with the part of the work, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A file that nothing names."""
+
+    path: str
+    kind: FileKind
+    size_bytes: int
+    modified_ms: int | None
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What was found. ``deleted`` is zero in a dry run."""
+
+    table: str
+    dry_run: bool
+    older_than_ms: int
+    orphans: tuple[Leftover, ...]
+    not_ours: tuple[Leftover, ...]
+    """Of no form that the format or we give to files: reported and left."""
+    young: int
+    """Files that nothing names yet: a running batch has some."""
+    deleted: int = 0
+
+
+def clean(
+    table: Table,
+    *,
+    older_than_ms: int,
+    dry_run: bool = True,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+) -> CleanReport:
+    """Find what nothing names and is older than that; delete it unless this is a dry run.
+
+    Raises ``CorruptTableError`` and deletes nothing when some metadata cannot be read: what it names is not known then.
+    """
+    if older_than_ms < LEAST_AGE_MS:
+        raise OptionError(
+            f"Refused to clean {table.label} of files younger than an hour: a running batch may still bring them in. "
+            "Give an age of at least 1h, longer than any batch takes."
+        )
+    tell = progress or (lambda part, done, of: None)
+    now_ms = (clock or SystemClock()).now_ms()
+    if not dry_run:
+        now_ms = min(now_ms, _clock_of_the_store(table))
+    before_ms = now_ms - older_than_ms
+    listing = _Listing.of(table, before_ms)
+    # Only now: a batch that landed while the files were listed is in here.
+    named = _references(table, listing, tell)
+    nameless = [file for file in listing.files if file.path not in named]
+    suspects = [file for file in nameless if file.kind.needs_a_name]
+    orphans = [file for file in suspects if file.path in listing.old]
+    deleted = 0 if dry_run else _delete(table, orphans, before_ms, tell)
+    return CleanReport(
+        table=table.label,
+        dry_run=dry_run,
+        older_than_ms=older_than_ms,
+        orphans=tuple(orphans),
+        not_ours=tuple(file for file in nameless if file.kind is FileKind.FOREIGN),
+        young=len(suspects) - len(orphans),
+        deleted=deleted,
+    )
+
+
+def _is_old(file: Leftover, before_ms: int) -> bool:
+    """A file whose age the store does not tell, or that is from the future, is not."""
+    return file.modified_ms is not None and file.modified_ms < before_ms
+
+
+def _clock_of_the_store(table: Table) -> int:
+    """Its ages are by its own clock. One that is behind ours would make a new file look old."""
+    path = table.store.join(table.location, table.note_path(new_note("clock")))
+    table.store.write(path, b"")
+    try:
+        found = [file for file in table.store.walk(path.rpartition("/")[0]) if file.path == path]
+    finally:
+        with suppress(PwcError, OSError):
+            table.store.delete(path)
+    told = found[0].modified_ms if found else None
+    if told is None:
+        raise CorruptTableError(
+            f"Cannot clean {table.label}: its store does not tell how old files are. Nothing was deleted."
+        )
+    return told
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """The files as they were listed, and which of them are of nobody under way."""
+
+    files: tuple[Leftover, ...]
+    old: frozenset[str]
+
+    @classmethod
+    def of(cls, table: Table, before_ms: int) -> _Listing:
+        audit, root = table.audit(), table.location.rstrip("/") + "/"
+        names = ((listed.path.removeprefix(root), listed) for listed in table.store.walk(table.location))
+        files = tuple(Leftover(name, audit.kind(name), file.size_bytes, file.modified_ms) for name, file in names)
+        return cls(files, frozenset(file.path for file in files if _is_old(file, before_ms)))
+
+
+def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
+    """Every file that a snapshot, tag or branch names. Read again should the table change under the reading."""
+    for attempt in range(1, _READINGS + 1):
+        names, problems = _reading(table, listing, tell)
+        if not problems:
+            return names
+        if attempt == _READINGS:
+            raise _refusal(table, problems)
+    raise AssertionError("not reached")
+
+
+def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str], list[Problem]]:
+    audit = table.audit()
+    lines = audit.lines()
+    total, done = sum(len(line.publications) for line in lines), 0
+    files: dict[str, StoredFile] = {}
+    problems: list[Problem] = []
+    for line in lines:
+        problems += line.problems
+        for publication in line.publications:
+            contents = audit.contents(line, publication)
+            problems += contents.problems
+            files.update((file.path, file) for file in contents.entered)
+            done += 1
+            tell("snapshots", done, total)
+    problems += _missing(table, files.values(), listing)
+    return files.keys() | audit.metadata_files | audit.notes(old=listing.old), problems
+
+
+def _missing(table: Table, named: Iterable[StoredFile], listing: _Listing) -> Iterator[Problem]:
+    """Files that are named and not there. Perhaps they are there under another name, which then looks like nobody's:
+    engines have spelled some partition values in more than one way."""
+    present = {file.path for file in listing.files}
+    unseen = [file.path for file in named if not file.is_elsewhere and file.path not in present]
+    with ThreadPoolExecutor(_READERS) as readers:
+        answers = readers.map(lambda path: table.store.exists(table.store.join(table.location, path)), unseen)
+        for path, is_there in zip(unseen, answers, strict=True):
+            if not is_there:
+                yield Problem(Trouble.MISSING_FILE, path, "is not there, although a snapshot names it")
+
+
+def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
+    first = problems[0]
+    again = "Run it again" if first.trouble is Trouble.UNREACHABLE else "Run pwc verify and mend the table first"
+    return CorruptTableError(
+        f"Cannot clean {table.label}: {first.where} {first.what}, so it is not known which files are still needed. "
+        f"Nothing was deleted. {again}."
+    )
+
+
+def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
+    if not orphans:
+        return 0
+    notice = table.store.join(table.location, table.note_path(new_note()))
+    table.store.write(notice, encode_notice(file.path for file in orphans))
+    try:
+        # After the notice: a batch may have landed since the first reading, or be about to.
+        spared = _spared(table, before_ms, tell)
+        doomed = [file.path for file in orphans if file.path not in spared]
+        for start in range(0, len(doomed), _AT_ONCE):
+            # May go: it is old, no reading named it, and whoever commits from now on sees the notice.
+            some = doomed[start : start + _AT_ONCE]
+            table.store.delete_many(table.store.join(table.location, path) for path in some)
+            tell("files", start + len(some), len(doomed))
+    finally:
+        with suppress(PwcError, OSError):
+            table.store.delete(notice)
+    return len(doomed)
+
+
+def _spared(table: Table, before_ms: int, tell: Progress) -> set[str]:
+    """What is named by now, and what commits under way have written manifests for. Those of dead ones get old too."""
+    listing = _Listing.of(table, before_ms)
+    named = _references(table, listing, tell)
+    audit = table.audit()
+    for file in listing.files:
+        if file.kind is FileKind.MANIFEST and file.path not in named and file.path not in listing.old:
+            with suppress(FileNotFoundError):
+                named |= audit.added_by(file.path)
+    return named

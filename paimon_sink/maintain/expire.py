@@ -1,0 +1,109 @@
+"""Which snapshots may go, by age and by count, and the run that removes them.
+
+The choice is a pure function of what stands. The adapter removes what was chosen, and says so when the table changed
+under it; then the choice is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+
+from paimon_sink.core.clock import Backoff, Clock, SystemClock
+from paimon_sink.core.errors import CommitConflictError
+from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.expiry import Expired, Standing, StandingLine
+
+__all__ = ["ExpiryReport", "Retention", "choose", "expire"]
+
+_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Retention:
+    """A snapshot goes only if it is older than the age and not among the newest ones. None: that does not matter."""
+
+    older_than_ms: int | None = None
+    keep_last: int | None = None
+    most: int | None = None
+    """At most so many in one run."""
+
+
+@dataclass(frozen=True)
+class ExpiryReport:
+    """What went, or would go in a dry run."""
+
+    table: str
+    dry_run: bool
+    chosen: tuple[Publication, ...] = ()
+    removed: Expired = field(default_factory=Expired)
+
+
+def choose(standing: Standing, retention: Retention, *, now_ms: int) -> list[Publication]:
+    """The snapshots that may go, oldest first. Pins are asked for only when there are some."""
+    old: dict[int, Publication] = {}
+    kept: set[int] = set()
+    # In order, what lies behind the most that may go need not be read.
+    most = retention.most if standing.goes_in_order else None
+    for line in standing.lines():
+        going = {found.snapshot_id: found for found in islice(_old(line, retention, now_ms), most)}
+        old |= going
+        if not standing.goes_in_order and not line.only_by_age:
+            kept |= {found.snapshot_id for found in line.oldest_first} - going.keys()
+    for snapshot_id in kept & old.keys():
+        del old[snapshot_id]
+    if not old:
+        return []
+    pins = standing.pins()
+    if standing.goes_in_order:
+        free = list(takewhile(lambda found: found.snapshot_id not in pins, old.values()))
+    else:
+        free = [found for found in old.values() if found.snapshot_id not in pins]
+        free.sort(key=lambda found: found.at_ms)
+    return free[: retention.most]
+
+
+def _old(line: StandingLine, retention: Retention, now_ms: int) -> Iterator[Publication]:
+    """The snapshots of a line, oldest first, up to the first that is too young or among the newest."""
+    if line.only_by_age and retention.older_than_ms is None:
+        return
+    age_ms = max(retention.older_than_ms or 0, line.keep_ms)
+    by_age = retention.older_than_ms is not None or line.keep_ms > 0
+    keep_last = 0 if line.only_by_age else max(retention.keep_last or 1, line.keep_last, 1)
+    spare: int | None = None
+    for position, found in enumerate(line.oldest_first):
+        if by_age and found.at_ms >= now_ms - age_ms:
+            return
+        if spare is None:
+            spare = line.size() - keep_last
+        if position >= spare:
+            return
+        yield found
+
+
+def expire(
+    table: Table,
+    retention: Retention,
+    *,
+    dry_run: bool = False,
+    clock: Clock | None = None,
+    backoff: Backoff | None = None,
+) -> ExpiryReport:
+    """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself."""
+    clock, backoff = clock or SystemClock(), backoff or Backoff()
+    for attempt in range(1, _ROUNDS + 1):
+        chosen = choose(table.standing(), retention, now_ms=clock.now_ms())
+        if dry_run or not chosen:
+            return ExpiryReport(table.label, dry_run, tuple(chosen))
+        try:
+            removed = table.expire([found.snapshot_id for found in chosen])
+        except CommitConflictError:
+            # The table moved on. Nothing of this choice holds any more.
+            backoff.wait(clock, attempt)
+            continue
+        return ExpiryReport(table.label, dry_run, tuple(chosen), removed)
+    raise CommitConflictError(
+        f"Cannot expire snapshots of {table.label}: the table changed in each of {_ROUNDS} rounds. Run it again when "
+        "fewer jobs commit or expire there."
+    )

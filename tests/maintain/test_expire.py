@@ -1,0 +1,304 @@
+"""Expiry: whatever a table went through, what stays reads as before, and what goes is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.steps import Step, listening
+from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
+from paimon_sink.maintain.verify import verify
+from paimon_sink.storage.local import LocalStore
+from tests.support.clock import FakeClock
+from tests.support.engines import other_engine
+from tests.support.interleave import once_at
+from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
+from tests.support.story import Story
+from tests.support.time_travel import time_travel
+
+FAR = 40 * 24 * 3600 * 1000
+
+
+@pytest.fixture(params=places())
+def place(request: pytest.FixtureRequest) -> Place:
+    where: Place = request.param
+    return where
+
+
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    return place.lake(request)
+
+
+def expire_at(lake: Lake, retention: Retention, *, now_ms: int | None = None) -> ExpiryReport:
+    """As if it were that time: by default, long after everything."""
+    later = max((found.at_ms for found in lake.history()), default=0) + FAR
+    return expire(lake.open(), retention, clock=FakeClock(later if now_ms is None else now_ms))
+
+
+def orphans(lake: Lake) -> list[str]:
+    report = verify(lake.open())
+    assert report.problems == ()
+    return [found.path for found in report.orphans]
+
+
+def any_retention(story: Story) -> tuple[Retention, int]:
+    """Any age and count, and a moment at which some snapshots are that old."""
+    history = story.lake.history()
+    age = story.random.choice([60_000, FAR])
+    moment = story.random.choice(history).at_ms + age + 1
+    keep_last = story.random.choice([1, 1, 2, 4])
+    return Retention(age, keep_last, story.random.choice([None, None, 3])), moment
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_stays_reads_as_before_and_what_goes_is_gone(place: Place, lake: Lake, seed: int) -> None:
+    play_and_expire(place, lake, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("quick puts")
+@pytest.mark.parametrize("seed", [105, 109, 112])
+def test_so_it_does_after_longer_stories(place: Place, lake: Lake, seed: int) -> None:
+    play_and_expire(place, lake, seed, length=20)
+
+
+def play_and_expire(place: Place, lake: Lake, seed: int, *, length: int = 9) -> None:
+    story = Story(lake, seed, can_roll_back="rollback" not in place.lacks)
+    story.play(length)
+    for _ in range(2):
+        retention, moment = any_retention(story)
+        states, verdicts, before = time_travel(lake).states(), story.verdicts(), orphans(lake)
+        standing = [found.snapshot_id for found in lake.history()]
+
+        report = expire_at(lake, retention, now_ms=moment)
+
+        ids = {found.snapshot_id for found in report.chosen}
+        gone = {f"snapshot {number}" for number in ids}
+        assert time_travel(lake).states() == {name: found for name, found in states.items() if name not in gone}, (
+            story.told
+        )
+        assert story.changed(verdicts) == {}, story.told
+        assert orphans(lake) == before, story.told
+        assert ids.isdisjoint(standing[-(retention.keep_last or 1) :])
+        assert all(found.at_ms < moment - (retention.older_than_ms or 0) for found in report.chosen)
+        story.append()
+
+
+def test_a_plain_history_goes_up_to_the_newest_ones(lake: Lake) -> None:
+    for batch in range(6):
+        lake.append(batch, rows(batch))
+    ids = lake.snapshot_ids()
+
+    report = expire_at(lake, Retention(keep_last=2))
+
+    assert [found.snapshot_id for found in report.chosen] == ids[:4]
+    assert lake.snapshot_ids() == ids[4:]
+    assert lake.ids() == other_engine(lake).read_ids() == [0, 1, 2, 3, 4, 5]
+    assert report.removed.data_files == 0
+    assert other_engine(lake).stray_metadata() == []
+
+
+def test_the_newest_snapshot_always_stays(lake: Lake) -> None:
+    lake.append(0, rows(0))
+
+    report = expire_at(lake, Retention(older_than_ms=1))
+
+    assert report.chosen == ()
+    assert lake.ids() == [0]
+
+
+def test_a_dry_run_changes_nothing(lake: Lake) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    files = lake.files()
+
+    report = expire(lake.open(), Retention(keep_last=1), dry_run=True)
+
+    assert len(report.chosen) == 3
+    assert lake.files() == files
+
+
+def test_overwritten_files_go_with_the_last_snapshot_that_has_them(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    message = lake.write(rows(1))
+    lake.commit(1, message, overwrite=True)
+    lake.append(2, rows(2))
+
+    expire_at(lake, Retention(keep_last=1))
+
+    assert lake.ids() == [1, 2]
+    assert len(lake.data_files()) == 2
+
+
+def test_a_file_that_a_tag_or_a_branch_has_too_stays(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    time_travel(lake).tag("kept", lake.snapshot_ids()[0])
+    lake.append(1, rows(1))
+    time_travel(lake).branch("side", lake.snapshot_ids()[1])
+    lake.append(2, rows(2))
+    lake.commit(3, lake.write(rows(3)), overwrite=True)
+
+    expire_at(lake, Retention(keep_last=1))
+
+    states = time_travel(lake).states()
+    assert [0] in states.values()
+    assert [0, 1] in states.values()
+    # Of the files, only that of batch 2 was nobody's.
+    assert len(lake.data_files()) == 3
+    assert verify(lake.open()).problems == ()
+
+
+def test_a_consumer_keeps_what_it_has_not_read(place: Place, lake: Lake) -> None:
+    for batch in range(5):
+        lake.append(batch, rows(batch))
+    ids = lake.snapshot_ids()
+    time_travel(lake).consume("reader", 3)
+
+    report = expire_at(lake, Retention(keep_last=1))
+
+    left = ids[2:] if place.format == "paimon" else ids[-1:]
+    assert lake.snapshot_ids() == left
+    assert [found.snapshot_id for found in report.chosen] == ids[: -len(left)]
+
+
+def test_the_ledger_below_snapshots_of_other_engines_is_not_lost(lake: Lake) -> None:
+    message = lake.append(7, rows(7))
+    for number in range(3):
+        other_engine(lake).append(rows(100 + number))
+
+    expire_at(lake, Retention(keep_last=1))
+    lake.commit(7, message)
+
+    assert lake.ids() == [7, 100, 101, 102]
+    lake.append(8, rows(8))
+    assert lake.ids() == [7, 8, 100, 101, 102]
+
+
+@pytest.mark.needs("rollback")
+def test_a_batch_that_was_rolled_back_is_written_again_after_expiry(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    stays = lake.snapshot_ids()[-1]
+    lake.append(2, rows(2))
+    other_engine(lake).roll_back(stays)
+    for batch in range(3):
+        lake.with_options(commitUser="other").append(batch, rows(10 + batch))
+
+    expire_at(lake, Retention(older_than_ms=1, keep_last=1))
+    lake.append(2, rows(2))
+
+    assert lake.ids() == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize(
+    ("step", "moves_on"),
+    [(Step.AFTER_LOOK, True), (Step.AFTER_BUILD, True), (Step.BEFORE_PUT, False), (Step.AFTER_PUT, True)],
+)
+def test_beside_a_commit_at_any_step_both_are_whole(lake: Lake, step: Step, moves_on: bool) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    message = lake.write(rows(4))
+
+    def others() -> None:
+        with listening(lambda _: None):
+            if moves_on:
+                other_engine(lake).append(rows(100))
+                other_engine(lake).append(rows(101))
+            expire_at(lake, Retention(keep_last=1))
+
+    with listening(once_at(step, others)):
+        lake.commit(4, message)
+    lake.commit(4, message)
+
+    assert lake.ids() == [0, 1, 2, 3, 4, *([100, 101] if moves_on else [])]
+    assert lake.batch_ids().count(4) <= 1
+    assert verify(lake.open()).problems == ()
+
+
+# ---------------------------------------------------------------- crashes
+
+
+class DiedError(BaseException):
+    """The process ends here."""
+
+
+@contextmanager
+def dying(allowed: int) -> Iterator[list[str]]:
+    """A process that may delete so many files, and dies before the next one; gives the list of what it deleted."""
+    deleted: list[str] = []
+    one = LocalStore.delete
+
+    def delete(self: LocalStore, path: str) -> None:
+        if len(deleted) >= allowed:
+            raise DiedError
+        deleted.append(path)
+        one(self, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStore, "delete", delete)
+        yield deleted
+
+
+@pytest.mark.needs("quick puts")
+def test_after_a_death_before_any_deletion_the_table_is_whole_and_the_next_run_finishes(
+    place: Place, lake: Lake
+) -> None:
+    """Iceberg's next run has nothing to finish: the snapshots are out, and what is left is for ``clean``."""
+    for number in range(200):
+        mine = Lake(lake.options, table=f"{lake.table}{number}")
+        a_past(mine)
+        states = time_travel(mine).states()
+        died = False
+        try:
+            with dying(number) as deleted:
+                expire_at(mine, Retention(keep_last=2))
+        except DiedError:
+            died = True
+        if died:
+            assert readable(mine, states)
+            expire_at(mine, Retention(keep_last=2))
+        assert len(mine.snapshot_ids()) == 2
+        if place.format == "paimon":
+            assert orphans(mine) == []
+        assert readable(mine, states)
+        if not died:
+            assert len(deleted) > 5
+            return
+    raise AssertionError("it never came to an end")
+
+
+def a_past(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    lake.commit(1, lake.write(rows(1)), overwrite=True)
+    time_travel(lake).tag("kept", lake.snapshot_ids()[0])
+    lake.commit(2, lake.write(rows(2)), overwrite=True)
+    other_engine(lake).merge_metadata()
+    lake.append(3, rows(3))
+    lake.append(4, rows(4))
+
+
+def readable(lake: Lake, states: dict[str, list[int]]) -> bool:
+    """What has to stay, for it was never to go: the two newest, and the tag."""
+    assert lake.ids() == [2, 3, 4]
+    tag = next(name for name in states if name.startswith("tag-"))
+    newest = lake.snapshot_ids()[-2:]
+    now = time_travel(lake).states(only={tag, *(f"snapshot {number}" for number in newest)})
+    return len(now) == 3 and all(states[name] == ids for name, ids in now.items())
+
+
+def test_a_consumer_that_cannot_be_read_stops_it(local_lake: Lake) -> None:
+    for batch in range(3):
+        local_lake.append(batch, rows(batch))
+    table = local_lake.open()
+    table.store.write(table.store.join(table.location, "consumer", "consumer-x"), b"{}")
+    files = local_lake.files()
+
+    with pytest.raises(CorruptTableError, match="consumer-x"):
+        expire_at(local_lake, Retention(keep_last=1))
+
+    assert local_lake.files() == files
