@@ -8,6 +8,7 @@ PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
 DEMO_ARGS ?=
+BENCH_ARGS ?=
 FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
 PYTEST_ARGS ?=
@@ -20,6 +21,7 @@ export PIP_NO_INPUT := 1
 
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
+PLOTS   := $(VENV)/.plots
 
 # Many of them wait for a server, so there is one more than cores.
 PARALLEL := -n 3 --dist loadgroup
@@ -49,6 +51,10 @@ $(READY41): pyproject.toml constraints.txt
 	@grep -v '^pyspark==' constraints.txt > $(VENV41)/constraints.txt
 	@$(VENV41)/bin/python -m pip install -q --upgrade pip
 	@$(VENV41)/bin/python -m pip install -q -c $(VENV41)/constraints.txt -e '.[test]' 'pyspark==4.1.*'
+	@touch $@
+
+$(PLOTS): $(READY)
+	@$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[bench]'
 	@touch $@
 
 .PHONY: java
@@ -107,6 +113,26 @@ mutants: $(READY) ## Switch off one protection after the other, and see that its
 .PHONY: fuzz
 fuzz: $(READY) ## Hostile input, two thousand examples a test
 	@PWC_FUZZ_EXAMPLES=2000 $(VENV)/bin/pytest tests/fuzz -m 'not s3' $(PYTEST_ARGS)
+
+# ---------------------------------------------------------------- benchmarks
+
+# Alone on the machine: two at once measure each other.
+.NOTPARALLEL: bench
+
+.PHONY: bench
+bench: bench-growth bench-overhead bench-memory ## All benchmarks that end in a plot, into benchmarks/results (hours)
+
+.PHONY: bench-growth
+bench-growth: $(PLOTS) ## Commit and planning time as a table gets old, beside pypaimon and pyiceberg (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/growth.py $(BENCH_ARGS)
+
+.PHONY: bench-overhead
+bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare put of one object (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/commit_overhead.py $(BENCH_ARGS)
+
+.PHONY: bench-memory
+bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/memory.py $(BENCH_ARGS)
 
 .PHONY: bench-steps
 bench-steps: $(READY) ## What the named steps cost when nobody listens

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from paimon_sink.cli.demo_place import TABLE, Place
 from paimon_sink.cli.demo_run import Figures, Kill
+from paimon_sink.cli.figures import many, show_figure
 
 __all__ = ["Silence", "Story", "progress_bar", "show_figures", "show_opening", "show_run", "show_summary"]
 
@@ -98,7 +99,7 @@ def _consequence(kill: Kill) -> list[str]:
     else:
         yet = ["Spark was between two batches."]
     if kill.files_left_behind:
-        files = _count(kill.files_left_behind, "data file").strip()
+        files = many(kill.files_left_behind, "data file")
         yet.append(f"On disk: {files} that no snapshot names and no reader sees.")
     return yet
 
@@ -115,27 +116,21 @@ def show_opening(console: Console, place: Place, *, rows: int, batches: int, kil
 
 def show_figures(console: Console, figures: Figures) -> None:
     console.print()
-    _show_figure(console, "rows sent", figures.rows_sent, "")
-    _show_figure(console, "rows in the table", figures.rows_in_table, "read back without Spark")
-    _show_figure(console, "duplicates", figures.duplicates, "", wrong=figures.duplicates > 0)
-    _show_figure(console, "missing", figures.missing, "", wrong=figures.missing > 0)
-    _show_figure(console, "snapshots", figures.snapshots, f"for {figures.batches} batches")
-    _show_figure(console, "kills", figures.kills, "SIGKILL to the driver and its JVM")
-    _show_figure(console, "replays recognised", figures.replays_recognised, "batches sent again that were in already")
-    _show_figure(console, "files left behind", figures.files_left_behind, "by killed tasks; no snapshot names them")
+    show_figure(console, "rows sent", figures.rows_sent, "")
+    show_figure(console, "rows in the table", figures.rows_in_table, "read back without Spark")
+    show_figure(console, "duplicates", figures.duplicates, "", wrong=figures.duplicates > 0)
+    show_figure(console, "missing", figures.missing, "", wrong=figures.missing > 0)
+    show_figure(console, "snapshots", figures.snapshots, f"for {figures.batches} batches")
+    show_figure(console, "kills", figures.kills, "SIGKILL to the driver and its JVM")
+    show_figure(console, "replays recognised", figures.replays_recognised, "batches sent again that were in already")
+    show_figure(console, "files left behind", figures.files_left_behind, "by killed tasks; no snapshot names them")
     console.print()
     console.print(_verdict(figures))
 
 
-def _show_figure(console: Console, name: str, value: int, note: str, *, wrong: bool = False) -> None:
-    # Not a rich table: that pads every line with blanks, which stay when it is piped.
-    figure = Text(f"  {name:<20}{value:>11,}", style="bold red" if wrong else "")
-    console.print(figure.append(f"   {note}", style="dim") if note else figure)
-
-
 def _verdict(figures: Figures) -> Text:
     if figures.exactly_once:
-        despite = f", in spite of {_count(figures.kills, 'kill').strip()}" if figures.kills else ""
+        despite = f", in spite of {many(figures.kills, 'kill')}" if figures.kills else ""
         return Text(f"Every row is in the table exactly once{despite}. ({figures.seconds:.0f} s)", style="bold green")
     wrong = f"WRONG: {figures.missing:,} rows are missing, {figures.duplicates:,} are there more than once."
     return Text(wrong, style="bold red")
@@ -144,8 +139,8 @@ def _verdict(figures: Figures) -> Text:
 def show_run(console: Console, number: int, of: int, figures: Figures) -> None:
     """One line."""
     line = (
-        f"run {number:>{len(str(of))}} of {of}  {_count(figures.kills, 'kill')}  "
-        f"{_count(figures.replays_recognised, 'replay')}  {figures.missing} missing  {figures.duplicates} doubled  "
+        f"run {number:>{len(str(of))}} of {of}  {many(figures.kills, 'kill'):<8}  "
+        f"{many(figures.replays_recognised, 'replay'):<10}  {figures.missing} missing  {figures.duplicates} doubled  "
         f"{figures.seconds:5.1f} s"
     )
     console.print(Text(line, style="" if figures.exactly_once else "bold red"), soft_wrap=True)
@@ -160,7 +155,3 @@ def show_summary(console: Console, runs: Sequence[Figures]) -> None:
     )
     console.print()
     console.print(Text(line, style="bold green" if good else "bold red"), soft_wrap=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}".ljust(len(noun) + 4)

@@ -11,6 +11,7 @@ from paimon_sink.cli.clean_command import clean_command
 from paimon_sink.cli.compact_command import compact_command
 from paimon_sink.cli.demo_command import demo_command
 from paimon_sink.cli.expire_command import expire_command
+from paimon_sink.cli.history_command import history_command
 from paimon_sink.cli.options import options_command
 from paimon_sink.cli.verify_command import verify_command
 from paimon_sink.core.errors import PwcError
@@ -51,6 +52,7 @@ cli.add_command(clean_command)
 cli.add_command(compact_command)
 cli.add_command(demo_command)
 cli.add_command(expire_command)
+cli.add_command(history_command)
 cli.add_command(options_command)
 cli.add_command(verify_command)
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from paimon_sink.cli.bars import Bars
+from paimon_sink.cli.figures import many, show_figure, size
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.verify import Report, verify
@@ -67,17 +68,19 @@ def _show(console: Console, report: Report, location: str) -> None:
     if report.table != location:
         console.print(Text(location, style="dim"), soft_wrap=True)
     console.print()
-    _figure(console, "snapshots", report.snapshots, _range(report))
-    _figure(console, "batches", report.batches, f"of {_many(report.commit_users, 'commit user')}")
+    show_figure(console, "snapshots", report.snapshots, _range(report))
+    show_figure(console, "batches", report.batches, f"of {many(report.commit_users, 'commit user')}")
     if report.tags_and_branches:
-        _figure(console, "tags, branches", len(report.tags_and_branches), ", ".join(report.tags_and_branches))
-    _figure(console, "manifests", report.metadata_files, "and lists of them")
+        show_figure(console, "tags, branches", len(report.tags_and_branches), ", ".join(report.tags_and_branches))
+    show_figure(console, "manifests", report.metadata_files, "and lists of them")
     how = "all rows read" if report.deep else "sizes and footers read"
-    _figure(console, "data files", report.data_files, f"{_size(report.data_bytes)}, {how}")
-    _figure(console, "rows", report.rows, "in the newest snapshot" if report.rows is not None else "cannot be counted")
+    show_figure(console, "data files", report.data_files, f"{size(report.data_bytes)}, {how}")
+    show_figure(
+        console, "rows", report.rows, "in the newest snapshot" if report.rows is not None else "cannot be counted"
+    )
     if report.unchecked_files:
-        _figure(console, "not looked into", report.unchecked_files, "no Parquet, or outside of the table")
-    _figure(console, "orphans", len(report.orphans), _about_orphans(report))
+        show_figure(console, "not looked into", report.unchecked_files, "no Parquet, or outside of the table")
+    show_figure(console, "orphans", len(report.orphans), _about_orphans(report))
     for orphan in report.orphans[:_SHOWN]:
         console.print(Text(f"    {orphan.path}", style="dim"), soft_wrap=True)
     _more(console, len(report.orphans))
@@ -89,17 +92,12 @@ def _show_problems(console: Console, report: Report) -> None:
     if report.good:
         console.print(Text("Nothing is wrong.", style="bold green"))
         return
-    console.print(Text(f"{_many(len(report.problems), 'problem')}:", style="bold red"))
+    console.print(Text(f"{many(len(report.problems), 'problem')}:", style="bold red"))
     width = max(len(found.trouble.value) for found in report.problems)
     for found in report.problems[:_SHOWN]:
         line = Text(f"  {found.trouble.value:<{width}}  ", style="red")
         console.print(line.append(f"{found.where} {found.what}", style="default"), soft_wrap=True)
     _more(console, len(report.problems))
-
-
-def _figure(console: Console, name: str, value: int | None, note: str) -> None:
-    figure = Text(f"  {name:<16}{'?' if value is None else format(value, ','):>13}")
-    console.print(figure.append(f"   {note}", style="dim") if note else figure, soft_wrap=True)
 
 
 def _more(console: Console, found: int) -> None:
@@ -116,18 +114,5 @@ def _range(report: Report) -> str:
 def _about_orphans(report: Report) -> str:
     if not report.orphans:
         return ""
-    size = sum(orphan.size_bytes for orphan in report.orphans)
-    return f"files that nothing names, {_size(size)}: of running batches, or left by killed ones"
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"
+    lost_bytes = sum(orphan.size_bytes for orphan in report.orphans)
+    return f"files that nothing names, {size(lost_bytes)}: of running batches, or left by killed ones"

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
+from paimon_sink.commit.figures import Figures, batch_figures
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
@@ -65,6 +66,8 @@ class Coordinator:
     clock: Clock = field(default_factory=SystemClock)
     backoff: Backoff = field(default_factory=Backoff)
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    target_file_bytes: int | None = None
+    """What the tasks aimed at. None: nobody can say which files are small."""
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
@@ -85,12 +88,12 @@ class Coordinator:
 
     def _swept(self, plan: Plan, puts: _Puts) -> Outcome:
         try:
-            return self._commit(plan, self.new_id(), puts)
+            return self._commit(plan, self.new_id(), puts, started_ms=self.clock.now_ms())
         finally:
             # Only what lost rounds left; what a snapshot with an unknown outcome names is not among it.
             self.table.sweep()
 
-    def _commit(self, plan: Plan, commit_id: str, puts: _Puts) -> Outcome:
+    def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             head = self.table.look(commit_user=plan.commit_user)
@@ -105,7 +108,7 @@ class Coordinator:
             if attempt == 1:
                 self._claim(plan, commit_id)
             try:
-                prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt)
+                prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt, started_ms=started_ms)
             except CommitConflictError:
                 # The table moved on while we built: a lost round, and nothing to discard.
                 self.backoff.wait(self.clock, attempt)
@@ -221,7 +224,7 @@ class Coordinator:
         for claim in older:
             self.table.release(claim)
 
-    def _build(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> Prepared:
+    def _build(self, plan: Plan, head: Head, *, commit_id: str, attempt: int, started_ms: int) -> Prepared:
         now_ms = self.clock.now_ms()
         entry = None
         if plan.batch_id is not None:
@@ -233,11 +236,12 @@ class Coordinator:
             now_ms=now_ms,
             retention_ms=self.policy.ledger_retention_ms,
         )
+        figures = batch_figures(plan, commit_id=commit_id, attempt=attempt, target_file_bytes=self.target_file_bytes)
         return self.table.build(
             plan,
             head,
             ledger=ledger,
-            properties={**self.extra_properties, **_figures(plan, commit_id, attempt)},
+            properties=Figures({**self.extra_properties, **figures}, self.clock, started_ms),
             commit_id=commit_id,
             now_ms=now_ms,
         )
@@ -312,22 +316,6 @@ class Coordinator:
                 self.table.store.delete(self.table.store.join(self.table.location, file.path))
             except (OSError, PwcError) as error:
                 log.warning("Left %s of %s behind: %s", file.path, self.table.label, error)
-
-
-def _figures(plan: Plan, commit_id: str, attempt: int) -> dict[str, str]:
-    figures = {
-        "pwc.commit-user": plan.commit_user,
-        "pwc.commit-id": commit_id,
-        "pwc.rows": str(plan.rows),
-        "pwc.files": str(len(plan.files)),
-        "pwc.bytes": str(plan.size_bytes),
-        "pwc.attempts": str(attempt),
-    }
-    if plan.batch_id is not None:
-        figures["pwc.batch-id"] = str(plan.batch_id)
-    if plan.query_id is not None:
-        figures["pwc.query-id"] = plan.query_id
-    return figures
 
 
 def _kept(plan: Plan) -> str:

@@ -174,6 +174,9 @@ class Publication:
     """Less the rows it took out."""
     properties: Mapping[str, str]
     native: Any = None
+    files_added: int | None = None
+    """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
+    bytes_added: int | None = None
 
 
 # ---------------------------------------------------------------- files and splits
@@ -296,6 +299,7 @@ class Table(ABC):
     ) -> Prepared:
         """Write all that the snapshot on top of ``head`` needs, without publishing it.
 
+        ``properties`` are read last, once what the snapshot names is written: one of them tells how long it took.
         Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
         the rows it adds are not those it removes.
         """

@@ -35,6 +35,8 @@ class MergeRule:
     count: int
     target_bytes: int
     enabled: bool = True
+    most: int = 1000
+    """How many are merged in one commit. A table that nobody merged before catches up over several."""
 
     def groups(self, manifests: Sequence[Weight]) -> list[list[int]]:
         """Positions of the manifests to merge, a list for each new one, where their order says nothing."""
@@ -48,7 +50,7 @@ class MergeRule:
         for positions in levels.values():
             if len(positions) >= self.count:
                 found += self._packed(positions, manifests)
-        return found
+        return self._bounded(found)
 
     def runs(self, manifests: Sequence[Weight]) -> list[list[int]]:
         """The same where order matters: only neighbours are merged, and what lies between them goes along.
@@ -59,12 +61,14 @@ class MergeRule:
             return []
         levels = [self._level(manifest) for manifest in manifests]
         small = [2 * manifest.size_bytes < self.target_bytes for manifest in manifests]
-        return [
-            group
-            for stretch in _stretches(list(range(len(manifests))), lambda position: small[position])
-            for run in self._due(stretch, levels)
-            for group in self._packed(run, manifests)
-        ]
+        return self._bounded(
+            [
+                group
+                for stretch in _stretches(list(range(len(manifests))), lambda position: small[position])
+                for run in self._due(stretch, levels)
+                for group in self._packed(run, manifests)
+            ]
+        )
 
     def _due(self, run: list[int], levels: Sequence[int]) -> list[list[int]]:
         """The neighbours that are to be merged: all of them, or runs below the highest level among them."""
@@ -96,6 +100,13 @@ class MergeRule:
             bins[-1].append(position)
             filled += size
         return [members for members in bins if len(members) > 1]
+
+    def _bounded(self, groups: list[list[int]]) -> list[list[int]]:
+        found, left = [], self.most
+        for group in groups:
+            found.append(group[:left])
+            left -= len(found[-1])
+        return [members for members in found if len(members) > 1]
 
 
 class Leftovers(Generic[M]):

@@ -89,7 +89,7 @@ class _Writer:
             takeover=options.takeover,
             ledger_retention_ms=options.ledger_retention_ms,
         )
-        return Coordinator(table, policy, options.snapshot_properties)
+        return Coordinator(table, policy, options.snapshot_properties, target_file_bytes=options.target_file_size_bytes)
 
     def _commit(self, plan: Plan) -> None:
         coordinator = self._coordinator()

@@ -36,7 +36,7 @@ def test_a_whole_table_ends_well(lake: Lake) -> None:
     assert result.exit_code == 0, result.output
     assert "Nothing is wrong." in result.stdout
     assert "\x1b" not in result.stdout
-    figures = {line[:18].strip(): line[18:31].strip() for line in result.stdout.splitlines() if line.startswith("  ")}
+    figures = {line[:22].strip(): line[22:35].strip() for line in result.stdout.splitlines() if line.startswith("  ")}
     assert (figures["snapshots"], figures["data files"], figures["rows"]) == ("1", "1", "3")
 
 

@@ -75,7 +75,7 @@ def test_a_user_rolled_back_altogether_starts_anew(lake: Lake) -> None:
     assert lake.ids() == [0, 5]
 
 
-def test_a_user_rolled_back_below_expired_history_is_refused(lake: Lake) -> None:
+def test_what_may_be_in_expired_history_is_refused_after_a_rollback(lake: Lake) -> None:
     lake.append(0, rows(0))
     lake.append(1, rows(1))
     late = lake.with_options(commitUser="late")
@@ -85,10 +85,12 @@ def test_a_user_rolled_back_below_expired_history_is_refused(lake: Lake) -> None
     table = native(lake)
     table.maintenance.expire_snapshots().by_id(first).commit()
 
-    with pytest.raises(LedgerLostError):
-        late.append(6, rows(6))
+    for tried in (4, 5):
+        with pytest.raises(LedgerLostError):
+            late.append(tried, rows(tried))
+    late.append(6, rows(6))
 
-    assert late.ids() == [0, 1]
+    assert late.ids() == [0, 1, 6]
 
 
 @pytest.mark.parametrize("line", ["whole", "expired below"])
@@ -131,12 +133,55 @@ def test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_ba
 
     # A retention of less than nothing: everybody else is silent for longer.
     coordinator(lake, ledger_retention_ms=-(10**15)).commit(plan)
+    IcebergEngine(lake).expire(1)
 
     assert "pwc.ledger.main.old" not in native(lake).properties
     with pytest.raises(LedgerLostError, match="old"):
         lake.with_options(commitUser="old").append(4, rows(4))
     lake.append(1, rows(1))
     assert lake.ids() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("why", ["silent for long", "removed by somebody"])
+def test_a_batch_whose_snapshot_stands_is_known_without_its_ledger_line(lake: Lake, why: str) -> None:
+    old = lake.with_options(commitUser="old")
+    old.append(0, rows(0))
+    if why == "silent for long":
+        coordinator(lake, ledger_retention_ms=-(10**15)).commit(write_plan(lake, 0, rows(1)))
+    else:
+        with native(lake).transaction() as transaction:
+            transaction.remove_properties("pwc.ledger.main.old")
+
+    old.append(0, rows(0))
+    old.append(1, rows(2))
+
+    assert lake.ids() == sorted({0, 2, *([1] if why == "silent for long" else [])})
+
+
+def test_a_batch_that_was_rolled_back_is_not_taken_for_in_once_others_wrote_and_all_expired(lake: Lake) -> None:
+    # Given a batch that was rolled back before another writer's next one
+    other = lake.with_options(commitUser="other")
+    other.append(0, rows(100))
+    lake.append(0, rows(0))
+    first, rolled_back = heads(lake)
+    IcebergEngine(lake).roll_back(first)
+    other.append(1, rows(101))
+
+    # When it and the start of the line have expired
+    native(lake).maintenance.expire_snapshots().by_ids([first, rolled_back]).commit()
+
+    # Then it is written again
+    lake.append(0, rows(0))
+    assert lake.ids() == [0, 100, 101]
+
+
+def test_a_line_of_the_ledger_under_a_name_of_another_spelling_is_refused(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"pwc.ledger.main.%zz": "[1,null,null,5,5,5]"})
+
+    with pytest.raises(CorruptTableError, match=r"pwc\.ledger\.main\.%zz"):
+        lake.append(1, rows(1))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +222,23 @@ def test_a_batch_that_a_branch_grew_out_of_is_in_it(lake: Lake) -> None:
     audit.append(2, rows(2))
 
     assert audit.ids() == [0, 1, 2]
+
+
+def test_a_batch_that_a_branch_grew_out_of_and_that_expired_is_not_written_to_it_again(lake: Lake) -> None:
+    # Given a branch that grew out of a batch, whose snapshot is gone since
+    lake.append(0, rows(0))
+    lake.with_options(commitUser="other").append(0, rows(1))
+    other = lake.with_options(commitUser="other", branch="audit")
+    other.append(1, rows(2))
+    native(lake).maintenance.expire_snapshots().by_ids(heads(lake)[:1]).commit()
+
+    # When it comes to the branch
+    with pytest.raises(LedgerLostError):
+        lake.with_options(branch="audit").append(0, rows(0))
+
+    # Then only the next one is let in
+    lake.with_options(branch="audit").append(1, rows(3))
+    assert lake.with_options(branch="audit").ids() == [0, 1, 2, 3]
 
 
 def test_a_branch_that_was_published_to_main_brings_its_batches_along(lake: Lake) -> None:

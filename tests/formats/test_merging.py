@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -88,6 +88,23 @@ def test_commits_of_any_size_leave_few_manifests_and_rewrite_an_entry_once_a_lev
         assert len(manifests) <= count * levels + 1
 
     assert rewritten <= 2 * levels * sum(entries)
+
+
+@pytest.mark.parametrize("merge", [MergeRule.runs, MergeRule.groups], ids=["neighbours", "any"])
+def test_a_table_that_nobody_merged_catches_up_over_several_commits(
+    merge: Callable[[MergeRule, Sequence[Weight]], list[list[int]]],
+) -> None:
+    manifests = weights(*[1] * 5000)
+    inputs = []
+
+    while due := merge(rule(30), manifests):
+        inputs.append(sum(map(len, due)))
+        manifests = merged(manifests, due)
+
+    assert max(inputs) <= 1000
+    assert len(inputs) < 10
+    assert len(manifests) < 60
+    assert sum(manifest.entries for manifest in manifests) == 5000
 
 
 # ---------------------------------------------------------------- leftovers

@@ -34,7 +34,7 @@ COVERING: dict[str, tuple[int, ...]] = {
     "tests/formats/test_iceberg_ledger.py::test_a_replay_is_known_after_every_snapshot_of_its_user_expired": (11,),
     "tests/formats/test_iceberg_ledger.py::test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_"
     "back": (11,),
-    "tests/formats/test_iceberg_ledger.py::test_a_user_rolled_back_below_expired_history_is_refused": (11, 33),
+    "tests/formats/test_iceberg_ledger.py::test_what_may_be_in_expired_history_is_refused_after_a_rollback": (11, 33),
     "tests/formats/test_iceberg_races.py": (14,),
     "tests/formats/test_iceberg_tasks.py::test_a_partition_value_too_long_for_a_directory_is_refused_by_name": (37,),
     "tests/formats/test_rest_catalog.py::test_an_error_after_the_commit_was_applied_is_committed_once": (20,),

@@ -112,6 +112,7 @@ class SnapshotBuilder:
         replace: Replace,
         is_removed: Callable[[DataFile], bool],
         summary: Mapping[str, str],
+        signature: Mapping[str, str],
         properties: Mapping[str, str],
         removed_properties: Sequence[str],
         now_ms: int,
@@ -125,7 +126,8 @@ class SnapshotBuilder:
                 "sequence-number": self._metadata.next_sequence_number(),
                 # Readers in Java refuse a table whose clock runs backwards.
                 "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),
-                "summary": self._summary(replace, summary),
+                # Read now and not before: it tells how long all this took.
+                "summary": self._summary(replace, {**summary, **signature}),
                 "schema-id": self._metadata.current_schema_id,
             }
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -18,7 +18,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
-from paimon_sink.formats.base import Ledger, LedgerEntry
+from paimon_sink.formats.base import Claim, Ledger, LedgerEntry
 
 __all__ = [
     "ancestors",
@@ -41,8 +41,6 @@ _ROLLED_BACK = 2**63 - 1
 def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, commit_user: str, table: str) -> Ledger:
     """Who wrote last, with the user in question checked against the branch itself."""
     stored = stored_ledger(metadata.properties, branch=branch, table=table)
-    if not _known_anywhere(metadata.properties, commit_user):
-        return stored
     entries = dict(stored.entries)
     own = entries.pop(commit_user, None)
     line = list(ancestors(metadata, head))
@@ -55,16 +53,21 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
             found = own
     if found is not None:
         return Ledger({**entries, commit_user: found}, stored.complete)
+    elsewhere = _said_anywhere(metadata.properties, commit_user, table=table)
     # Rolled back to before the user's batches, or only other branches know the user. Nothing is lost if the line goes
     # back to the table's first snapshot.
-    return Ledger(entries, stored.complete and (not line or line[-1].sequence_number == 1))
+    goes_back = not line or (line[-1].sequence_number or 0) <= 1
+    complete = stored.complete and (goes_back or not elsewhere)
+    # What they say was tried, and may have been in what expired.
+    claims = [Claim(commit_user, said.batch_id, said.query_id, said.commit_id or "") for said in elsewhere]
+    return Ledger(entries, complete, () if complete else claims)
 
 
 def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
     """What the properties say of a branch."""
     prefix = f"{_PREFIX}{_quoted(branch)}."
     entries = {
-        unquote(key.removeprefix(prefix)): _entry(text, key=key, table=table)
+        _user(key, prefix, table=table): _entry(text, key=key, table=table)
         for key, text in properties.items()
         if key.startswith(prefix)
     }
@@ -72,17 +75,18 @@ def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> 
 
 
 def ledger_changes(
-    before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata
+    before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata, table: str
 ) -> tuple[dict[str, str], list[str]]:
     """Properties to set and to remove for ``after`` to stand where ``before`` stood."""
-    to_set = {
-        ledger_key(branch, user): _encoded(entry, metadata)
-        for user, entry in after.entries.items()
-        if before.entries.get(user) != entry
-    }
-    if not after.complete and before.entries.keys() - after.entries.keys():
+    gone = {ledger_key(branch, user) for user in before.entries.keys() - after.entries.keys()}
+    to_set, to_remove = _after_rollback(metadata, branch=branch, table=table)
+    to_set = {key: text for key, text in to_set.items() if key not in gone}
+    for user, entry in after.entries.items():
+        if before.entries.get(user) != entry:
+            to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
+    if not after.complete and gone:
         to_set[_DROPPED + _quoted(branch)] = "true"
-    return to_set, sorted(ledger_key(branch, user) for user in before.entries.keys() - after.entries.keys())
+    return to_set, sorted(gone.union(to_remove) - to_set.keys())
 
 
 def ledger_after_expiry(
@@ -100,20 +104,49 @@ def ledger_after_expiry(
     branches = {unquote(parts[0]) for parts in named}
     branches |= {name for name, ref in metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
     for branch in sorted(branches):
-        ref = metadata.refs.get(branch)
-        head = metadata.current_snapshot() if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
-        stored = stored_ledger(metadata.properties, branch=branch, table=table)
-        for user in users:
-            ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
-            known, said, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
-            if known is not None:
-                if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
-                    to_set[key] = text
-            elif said is not None and ledger.complete:
-                to_remove.append(key)
-            elif said is not None:
-                to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
+        set_here, removed_here = _branch_after(metadata, branch, users, snapshot_ids, table=table)
+        to_set |= set_here
+        to_remove += removed_here
     return to_set, to_remove
+
+
+def _after_rollback(metadata: TableMetadata, *, branch: str, table: str) -> tuple[dict[str, str], list[str]]:
+    """Properties to set and to remove because the branch was rolled back below what they tell of.
+
+    While the snapshots are there, they show it. They may expire, and what was rolled back would pass for expired.
+    """
+    stored = stored_ledger(metadata.properties, branch=branch, table=table).entries
+    known = {snapshot.snapshot_id for snapshot in metadata.snapshots}
+    beside = {user for user, entry in stored.items() if entry.snapshot_id in known}
+    if beside:
+        line = {snapshot.snapshot_id for snapshot in ancestors(metadata, _head(metadata, branch))}
+        beside = {user for user in beside if stored[user].snapshot_id not in line}
+    return _branch_after(metadata, branch, sorted(beside), frozenset(), table=table) if beside else ({}, [])
+
+
+def _branch_after(
+    metadata: TableMetadata, branch: str, users: Iterable[str], snapshot_ids: Set[int], *, table: str
+) -> tuple[dict[str, str], list[str]]:
+    to_set: dict[str, str] = {}
+    to_remove: list[str] = []
+    head = _head(metadata, branch)
+    stored = stored_ledger(metadata.properties, branch=branch, table=table)
+    for user in users:
+        ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
+        known, said, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
+        if known is not None:
+            if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
+                to_set[key] = text
+        elif said is not None and ledger.complete:
+            to_remove.append(key)
+        elif said is not None:
+            to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
+    return to_set, to_remove
+
+
+def _head(metadata: TableMetadata, branch: str) -> Snapshot | None:
+    ref = metadata.refs.get(branch)
+    return metadata.current_snapshot() if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
 
 
 def _said_below(
@@ -160,9 +193,24 @@ def properties_of(snapshot: Snapshot) -> dict[str, str]:
     return {} if snapshot.summary is None else dict(snapshot.summary.additional_properties)
 
 
-def _known_anywhere(properties: Mapping[str, str], user: str) -> bool:
+def _said_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> list[LedgerEntry]:
+    """What the lines of all branches say of a user."""
     ending = f".{_quoted(user)}"
-    return any(key.startswith(_PREFIX) and key.endswith(ending) for key in properties)
+    return [
+        _entry(text, key=key, table=table)
+        for key, text in properties.items()
+        if key.startswith(_PREFIX) and key.endswith(ending)
+    ]
+
+
+def _user(key: str, prefix: str, *, table: str) -> str:
+    user = unquote(key.removeprefix(prefix))
+    if prefix + _quoted(user) != key:
+        raise CorruptTableError(
+            f"The table property {key} of {table} is no ledger line of ours: its name is spelt otherwise. Nothing was "
+            "committed. Remove it, or name it as it was."
+        )
+    return user
 
 
 def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> LedgerEntry | None:

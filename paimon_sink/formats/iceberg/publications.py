@@ -9,15 +9,16 @@ from paimon_sink.formats.iceberg.ledger import properties_of
 
 __all__ = ["publication"]
 
+_MOST_DIGITS = 19
+
 
 def publication(snapshot: Snapshot) -> Publication:
     said = properties_of(snapshot)
-    batch = said.get("pwc.batch-id", "")
     return Publication(
         snapshot_id=snapshot.snapshot_id,
         kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
         commit_user=said.get("pwc.commit-user"),
-        batch_id=int(batch) if batch.isdecimal() else None,
+        batch_id=_number(said.get("pwc.batch-id")),
         query_id=said.get("pwc.query-id"),
         commit_id=said.get("pwc.commit-id"),
         at_ms=snapshot.timestamp_ms,
@@ -25,11 +26,14 @@ def publication(snapshot: Snapshot) -> Publication:
         rows_added=_difference(said, "added-records", "deleted-records"),
         properties=said,
         native=snapshot,
+        files_added=_number(said.get("added-data-files")),
+        bytes_added=_number(said.get("added-files-size")),
     )
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
+    """A figure, if it is one: int() refuses very long ones."""
+    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def _difference(said: dict[str, str], added: str, deleted: str) -> int | None:

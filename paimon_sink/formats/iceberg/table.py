@@ -176,7 +176,7 @@ class IcebergTable(Table):
         self._check_first_snapshot(seen)
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=self.label)
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
-        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata)
+        to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
@@ -184,7 +184,8 @@ class IcebergTable(Table):
                 added,
                 replace=plan.replace,
                 is_removed=removal.takes,
-                summary={**properties, **_signature(plan, commit_id)},
+                summary=properties,
+                signature=_signature(plan, commit_id),
                 properties=to_set,
                 removed_properties=to_remove,
                 now_ms=now_ms,

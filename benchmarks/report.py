@@ -1,0 +1,175 @@
+"""What all benchmarks share: the machine, the versions, a table, JSON and a plot.
+
+The machine may be noisy. So figures are ratios of things measured in turns in one run, medians of several turns.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["RESULTS", "TURNS", "Line", "Took", "machine", "median_ms", "plot", "save", "show", "timed", "versions"]
+
+RESULTS = Path(__file__).resolve().parent / "results"
+TURNS = 7
+"""Fewer than five are no median."""
+
+_PACKAGES = ("paimon-sink", "pypaimon", "pyiceberg", "pyarrow", "fsspec", "s3fs", "pyspark")
+_COLOURS = ("#1f5fa8", "#c2571a", "#2f7d4f", "#7a4a9c", "#8a8a8a")
+_MARKERS = ("o", "s", "^", "D", "v")
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on. No names of machines or people."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+@dataclass(frozen=True)
+class Took:
+    """Wall clock, and processor time of all threads, which other work on the machine disturbs less."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
+def timed(work: Callable[[], object]) -> Took:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return Took((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3)
+
+
+def median_ms(times: Sequence[float]) -> float:
+    return round(statistics.median(times), 3)
+
+
+def show(title: str, rows: Sequence[Mapping[str, object]], *, notes: Sequence[str] = ()) -> None:
+    """A table for people, with the machine below it."""
+    console = Console(highlight=False)
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, padding=0)
+    for name, value in rows[0].items():
+        table.add_column(name, justify="left" if isinstance(value, str) else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(_shown, row.values()))
+    console.print(table)
+    about, software = machine(), versions()
+    for note in notes:
+        console.print(note, soft_wrap=True)
+    console.print(
+        f"{about['processor']}, {about['cores']} cores, {about['memory_gb']} GB, {about['system']}", soft_wrap=True
+    )
+    console.print(", ".join(f"{name} {version}" for name, version in software.items()), soft_wrap=True)
+
+
+def save(name: str, *, arguments: Mapping[str, object], rows: Sequence[Mapping[str, object]], to: Path) -> Path:
+    """JSON for machines, with all that is needed to judge it."""
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"{name}.json"
+    body = {
+        "benchmark": name,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "arguments": {key: str(value) if isinstance(value, Path) else value for key, value in arguments.items()},
+        "machine": machine(),
+        "versions": versions(),
+        "rows": list(rows),
+    }
+    path.write_text(json.dumps(body, indent=2) + "\n")
+    return path
+
+
+@dataclass(frozen=True)
+class Line:
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
+def plot(name: str, lines: Sequence[Line], *, title: str, x: str, y: str, to: Path, log_y: bool = False) -> Path | None:
+    """A picture, where matplotlib is there."""
+    if importlib.util.find_spec("matplotlib") is None:
+        print("No plot: pip install 'paimon-sink[bench]' brings matplotlib.", file=sys.stderr)
+        return None
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.8), dpi=150, facecolor="white")
+    for number, line in enumerate(lines):
+        axes.plot(
+            [at for at, _ in line.points],
+            [value for _, value in line.points],
+            label=line.label,
+            color=_COLOURS[number % len(_COLOURS)],
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=5,
+            linewidth=1.8,
+        )
+    axes.set_title(title, loc="left", fontsize=12)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    places = sorted({at for line in lines for at, _ in line.points})
+    if len(places) > 1 and places[0] > 0:
+        axes.set_xscale("log")
+        axes.set_xticks(places, [f"{place:,.0f}" for place in places])
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+    axes.grid(visible=True, color="#dddddd", linewidth=0.7)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    to.mkdir(parents=True, exist_ok=True)
+    path = to / f"{name}.png"
+    figure.savefig(path)
+    pyplot.close(figure)
+    return path
+
+
+def _processor() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

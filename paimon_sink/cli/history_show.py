@@ -1,0 +1,164 @@
+"""What ``pwc history`` prints: bars over time, the last snapshots, the users, and the totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from paimon_sink.cli.chart import bars, clock_time
+from paimon_sink.cli.columns import Column, fitted, lines, printable
+from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size
+from paimon_sink.formats.base import Table
+from paimon_sink.maintain.history import Entry, History, User
+
+__all__ = ["show_history"]
+
+T = TypeVar("T")
+
+_BAR_LINES = 4
+_LABEL_ROOM = 9
+_INDENT = "  "
+_SHORT_NAME = 8
+_MOST_USERS = 20
+
+
+def show_history(console: Console, found: History, table: Table, *, last: int) -> None:
+    console.print(Text(table.label, style="bold"), soft_wrap=True)
+    if table.label != table.location:
+        console.print(Text(table.location, style="dim"), soft_wrap=True)
+    if found.entries:
+        rows = [(entry.at_ms, float(entry.rows)) for entry in found.entries if entry.rows is not None]
+        times = [(entry.at_ms, float(entry.commit_ms)) for entry in found.entries if entry.commit_ms is not None]
+        _show_bars(console, "Rows a batch", rows, lambda value: f"{value:,.0f}")
+        _show_bars(console, "Commit time", times, duration)
+        _show_entries(console, found.entries[-last:], of=len(found.entries))
+    if found.users:
+        _show_users(console, found.users, now_ms=found.now_ms)
+    _show_totals(console, found)
+
+
+def _heading(console: Console, title: str, note: str = "") -> None:
+    console.print()
+    console.print(Text(title, style="bold").append(f"  {note}" if note else "", style="not bold dim"), soft_wrap=True)
+
+
+def _show_bars(
+    console: Console, title: str, points: Sequence[tuple[int, float]], label: Callable[[float], str]
+) -> None:
+    if len({at for at, _ in points}) < 2:
+        return
+    _heading(console, title, "over time; a column shows its highest batch")
+    width = console.width - len(_INDENT)
+    for line in bars(points, width=width, height=_BAR_LINES, label=label, margin=_LABEL_ROOM):
+        console.print(Text(_INDENT + line), soft_wrap=True)
+
+
+def _show_entries(console: Console, entries: Sequence[Entry], *, of: int) -> None:
+    shown = "" if len(entries) == of else f"the last {len(entries):,} of {of:,}; --last shows more, --json all"
+    days = {clock_time(entry.at_ms, "%Y-%m-%d") for entry in entries}
+    when = f"{days.pop()}, UTC" if len(days) == 1 else "times in UTC"
+    columns, gone = fitted(_entry_columns(entries, with_day=bool(days)), width=console.width - len(_INDENT))
+    _heading(console, "Snapshots", "; ".join(filter(None, (when, shown))))
+    _show_lines(console, columns)
+    if gone:
+        left_out = ", ".join(column.heading for column in reversed(gone))
+        console.print(Text(f"{_INDENT}No room for: {left_out}.", style="dim"), soft_wrap=True)
+
+
+def _entry_columns(entries: Sequence[Entry], *, with_day: bool) -> list[Column]:
+    form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
+
+    return [
+        Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
+        Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
+        Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=3),
+        Column("batch", [_or_nothing(entry.batch_id, str) for entry in entries]),
+        Column("rows", [_number(entry.rows) for entry in entries]),
+        Column("files", [_number(entry.files) for entry in entries], leaves=2),
+        Column("small", [_number(entry.small_files) for entry in entries], leaves=4),
+        Column("size", [_or_nothing(entry.size_bytes, size) for entry in entries], leaves=1),
+        Column("tries", [_number(entry.attempts) for entry in entries], leaves=5),
+        Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries]),
+        Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries]),
+    ]
+
+
+def _show_users(console: Console, users: Sequence[User], *, now_ms: int) -> None:
+    # A batch job without a name is a new user each time: there may be very many.
+    shown = users[:_MOST_USERS]
+    _heading(console, "Users", "the newest first" if len(shown) == len(users) else f"the newest of {len(users):,}")
+    columns, _ = fitted(
+        [
+            Column("user", [_name(user.name) for user in shown], is_text=True, shortest=_SHORT_NAME),
+            Column("last batch", [_or_nothing(user.last_batch, str) for user in shown]),
+            Column("last commit", [f"{duration(max(0, now_ms - user.last_at_ms))} ago" for user in shown]),
+            Column("commits", [f"{user.snapshots:,}" if user.snapshots else "gone" for user in shown]),
+            Column("rows", [_number(user.rows) for user in shown]),
+        ],
+        width=console.width - len(_INDENT),
+    )
+    _show_lines(console, columns)
+    if not all(user.snapshots for user in shown):
+        note = "gone: expired or rolled back; the ledger still knows the user."
+        console.print(Text(_INDENT + note, style="dim"), soft_wrap=True)
+
+
+def _show_totals(console: Console, found: History) -> None:
+    console.print()
+    if found.since_last_ms is None:
+        console.print("There is no snapshot.")
+        return
+    totals = found.totals
+    batches = many(totals.batches, "batch", "batches")
+    show_figure(console, "snapshots", totals.snapshots, f"{batches} of streams or jobs")
+    show_figure(console, "rows", _number(totals.rows), _about_rows(found))
+    show_figure(console, "files", _number(totals.files), _about_files(found))
+    show_figure(console, "commit time", _or_nothing(totals.commit_ms_median, duration), _about_commits(found))
+    show_figure(console, "lag", _or_nothing(totals.lag_ms_median, duration), _about_lags(found))
+    show_figure(console, "last commit", duration(found.since_last_ms), "ago")
+
+
+def _about_rows(found: History) -> str:
+    silent = sum(entry.rows is None for entry in found.entries)
+    does = "does" if silent == 1 else "do"
+    return f"written; {silent:,} of {many(len(found.entries), 'snapshot')} {does} not say" if silent else "written"
+
+
+def _about_files(found: History) -> str:
+    totals = found.totals
+    total = "" if totals.size_bytes is None else size(totals.size_bytes)
+    share = "" if totals.small_share is None else f"{totals.small_share:.0%} of them small"
+    return ", ".join(filter(None, (total, share)))
+
+
+def _about_commits(found: History) -> str:
+    totals = found.totals
+    if totals.commit_ms_most is None:
+        return ""
+    lost = "" if totals.lost_rounds is None else f"; {many(totals.lost_rounds, 'round')} lost"
+    return f"median; at most {duration(totals.commit_ms_most)}{lost}"
+
+
+def _about_lags(found: History) -> str:
+    most = found.totals.lag_ms_most
+    return "" if most is None else f"median of each user's; at most {duration(most)}"
+
+
+def _show_lines(console: Console, columns: Sequence[Column]) -> None:
+    for number, line in enumerate(lines(columns)):
+        console.print(Text(_INDENT + line, style="" if number else "dim"), soft_wrap=True)
+
+
+def _name(user: str | None) -> str:
+    return NOTHING if user is None else printable(user)
+
+
+def _or_nothing(value: T | None, shown: Callable[[T], str]) -> str:
+    return NOTHING if value is None else shown(value)
+
+
+def _number(value: int | None) -> str:
+    return _or_nothing(value, lambda known: f"{known:,}")

@@ -1,0 +1,213 @@
+"""The batches of a table in figures: what each brought, what it cost, and how long its user was silent before it.
+
+Pure: what a table tells of its snapshots goes in, figures come out. What a snapshot does not say is None, never zero.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from paimon_sink.formats.base import LedgerEntry, Publication
+
+__all__ = ["Entry", "History", "Totals", "User", "history"]
+
+_MOST_DIGITS = 18
+"""No figure of ours is longer, and int() refuses very long ones."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One snapshot."""
+
+    snapshot_id: int
+    at_ms: int
+    commit_user: str | None
+    query_id: str | None
+    kind: str
+    batch_id: int | None
+    """None where it is no batch of anybody's stream."""
+    rows: int | None
+    """Rows written: what it replaced does not count against them."""
+    files: int | None
+    size_bytes: int | None
+    small_files: int | None
+    """Those of its files below a quarter of the size its tasks aimed at."""
+    attempts: int | None
+    """Rounds it took, lost ones included."""
+    commit_ms: int | None
+    """From the first look at the table until the snapshot was ready to be put."""
+    lag_ms: int | None
+    """Since the snapshot before of the same user."""
+    table_rows: int | None
+    """Rows in the table from here on."""
+
+    @property
+    def small_share(self) -> float | None:
+        return _share(self.small_files, self.files)
+
+
+@dataclass(frozen=True)
+class User:
+    """One commit user, and the last it did."""
+
+    name: str | None
+    """None for snapshots that name nobody."""
+    snapshots: int
+    """Those that stand. 0: they expired or were rolled back, and only the ledger knows the user."""
+    rows: int | None
+    """In those that stand, as far as they say."""
+    last_batch: int | None
+    last_at_ms: int
+    last_query_id: str | None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Over all snapshots that stand. A sum is over those that say, and None where none says."""
+
+    snapshots: int
+    batches: int
+    first_at_ms: int | None
+    last_at_ms: int | None
+    rows: int | None
+    files: int | None
+    size_bytes: int | None
+    small_files: int | None
+    files_judged: int | None
+    """Files of the snapshots that say how many of theirs are small."""
+    lost_rounds: int | None
+    commit_ms_median: float | None
+    commit_ms_most: int | None
+    lag_ms_median: float | None
+    lag_ms_most: int | None
+
+    @property
+    def small_share(self) -> float | None:
+        return _share(self.small_files, self.files_judged)
+
+
+@dataclass(frozen=True)
+class History:
+    """Oldest first; users by their last snapshot, newest first."""
+
+    entries: tuple[Entry, ...]
+    users: tuple[User, ...]
+    totals: Totals
+    now_ms: int
+
+    @property
+    def since_last_ms(self) -> int | None:
+        """None where nothing stands. Not below zero, should the clock of a writer be ahead."""
+        return None if self.totals.last_at_ms is None else max(0, self.now_ms - self.totals.last_at_ms)
+
+
+def history(
+    publications: Sequence[Publication],
+    *,
+    ledger: Mapping[str, LedgerEntry],
+    now_ms: int,
+    user: str | None = None,
+) -> History:
+    """The figures of all snapshots, or of one user's. ``ledger`` was read before the snapshots were."""
+    chosen = [found for found in publications if user is None or found.commit_user == user]
+    entries = tuple(_entries(chosen))
+    known = {name: entry for name, entry in ledger.items() if user is None or name == user}
+    return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms)
+
+
+def _entries(publications: Iterable[Publication]) -> Iterable[Entry]:
+    before: dict[str, int] = {}
+    for found in publications:
+        name = found.commit_user
+        last_ms = before.get(name) if name is not None else None
+        if name is not None:
+            before[name] = found.at_ms
+        yield _entry(found, lag_ms=None if last_ms is None else max(0, found.at_ms - last_ms))
+
+
+def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
+    own = {key: _number(found.properties.get(f"pwc.{key}")) for key in _OWN} if found.commit_id is not None else {}
+    # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
+    others_rows = found.rows_added if found.kind == "append" else None
+    return Entry(
+        snapshot_id=found.snapshot_id,
+        at_ms=found.at_ms,
+        commit_user=found.commit_user,
+        query_id=found.query_id,
+        kind=found.kind,
+        batch_id=found.batch_id,
+        rows=_first(own.get("rows"), others_rows),
+        files=_first(own.get("files"), found.files_added),
+        size_bytes=_first(own.get("bytes"), found.bytes_added),
+        small_files=own.get("small-files"),
+        attempts=own.get("attempts"),
+        commit_ms=own.get("commit-ms"),
+        lag_ms=lag_ms,
+        table_rows=found.rows,
+    )
+
+
+_OWN = ("rows", "files", "bytes", "small-files", "attempts", "commit-ms")
+
+
+def _users(entries: Sequence[Entry], ledger: Mapping[str, LedgerEntry]) -> list[User]:
+    of_user: dict[str | None, list[Entry]] = {}
+    for entry in entries:
+        of_user.setdefault(entry.commit_user, []).append(entry)
+    found = [_user(name, own) for name, own in of_user.items()]
+    found += [
+        User(name, 0, None, entry.batch_id, entry.at_ms, entry.query_id)
+        for name, entry in ledger.items()
+        if name not in of_user
+    ]
+    return sorted(found, key=lambda user: user.last_at_ms, reverse=True)
+
+
+def _user(name: str | None, entries: Sequence[Entry]) -> User:
+    # Under the same name there may be work that is no batch: compaction, say.
+    last = next((entry for entry in reversed(entries) if entry.batch_id is not None), entries[-1])
+    rows = _sum(entry.rows for entry in entries)
+    return User(name, len(entries), rows, last.batch_id, entries[-1].at_ms, last.query_id)
+
+
+def _totals(entries: Sequence[Entry]) -> Totals:
+    times = [entry.commit_ms for entry in entries if entry.commit_ms is not None]
+    lags = [entry.lag_ms for entry in entries if entry.lag_ms is not None]
+    return Totals(
+        snapshots=len(entries),
+        batches=sum(entry.batch_id is not None for entry in entries),
+        first_at_ms=entries[0].at_ms if entries else None,
+        last_at_ms=max((entry.at_ms for entry in entries), default=None),
+        rows=_sum(entry.rows for entry in entries),
+        files=_sum(entry.files for entry in entries),
+        size_bytes=_sum(entry.size_bytes for entry in entries),
+        small_files=_sum(entry.small_files for entry in entries),
+        files_judged=_sum(entry.files for entry in entries if entry.small_files is not None),
+        lost_rounds=_sum(None if entry.attempts is None else max(0, entry.attempts - 1) for entry in entries),
+        commit_ms_median=statistics.median(times) if times else None,
+        commit_ms_most=max(times, default=None),
+        lag_ms_median=statistics.median(lags) if lags else None,
+        lag_ms_most=max(lags, default=None),
+    )
+
+
+def _sum(figures: Iterable[int | None]) -> int | None:
+    said = [figure for figure in figures if figure is not None]
+    return sum(said) if said else None
+
+
+def _first(*figures: int | None) -> int | None:
+    return next((figure for figure in figures if figure is not None), None)
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else part / whole
+
+
+def _number(text: str | None) -> int | None:
+    """A property that was damaged or is another's says nothing."""
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        return None
+    return int(text)

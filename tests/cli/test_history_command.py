@@ -1,0 +1,181 @@
+"""``pwc history`` on the command line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from paimon_sink.cli.main import cli
+from tests.support.engines import other_engine
+from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
+
+
+@pytest.fixture(params=places("local", "s3", "sqlite"))
+def lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
+
+
+def pwc(*arguments: str, columns: int = 80) -> Result:
+    return CliRunner().invoke(cli, arguments, env={"COLUMNS": str(columns)})
+
+
+def named(lake: Lake) -> list[str]:
+    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
+    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
+
+
+def told(lake: Lake, *arguments: str) -> dict[str, Any]:
+    result = pwc("history", "--json", *arguments, *named(lake))
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def line_of(text: str, start: str) -> list[str]:
+    return next(line for line in text.splitlines() if line.strip().startswith(start)).split()
+
+
+def test_for_machines_every_figure_is_what_was_written(lake: Lake) -> None:
+    stream, nightly = lake.with_options(commitUser="stream"), lake.with_options(commitUser="nightly")
+    message = stream.append(0, rows(1, 2, 3))
+    nightly.append(20261116, rows(4))
+    stream.append(1, rows(5, 6))
+
+    found = told(lake)
+
+    first = found["snapshots"][0]
+    sizes = [entry["bytes"] for entry in json.loads(message.payload)["files"]]
+    assert (first["user"], first["batch"], first["kind"], first["rows"]) == ("stream", 0, "append", 3)
+    assert (first["files"], first["bytes"], first["small_files"], first["attempts"]) == (1, sum(sizes), 1, 1)
+    assert first["commit_ms"] >= 0
+    assert [entry["snapshot"] for entry in found["snapshots"]] == lake.snapshot_ids()
+    times = [entry["at_ms"] for entry in found["snapshots"]]
+    assert [entry["lag_ms"] for entry in found["snapshots"]] == [None, None, times[2] - times[0]]
+    assert (found["totals"]["rows"], found["totals"]["batches"], found["totals"]["small_share"]) == (6, 3, 1.0)
+    assert [(user["user"], user["last_batch"]) for user in found["users"]] == [("stream", 1), ("nightly", 20261116)]
+    assert found["since_last_ms"] == max(0, found["now_ms"] - times[2])
+
+
+def test_for_people_there_are_bars_batches_users_and_totals(lake: Lake) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(*range(1000 * (batch + 1))))
+
+    result = pwc("history", *named(lake))
+
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.stdout
+    assert "3,000 ┤" in result.stdout
+    assert all(len(line) <= 80 for line in result.stdout.splitlines() if not line.startswith(lake.open().location))
+    assert line_of(result.stdout, "test ")[:2] == ["test", "2"]
+    assert line_of(result.stdout, "rows ")[1] == "6,000"
+    assert line_of(result.stdout, "last commit")[-1] == "ago"
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_lines_fit_the_terminal_and_what_has_no_room_is_named(local_lake: Lake, columns: int) -> None:
+    lake = local_lake.with_options(commitUser="1f0c9d9e-1c7b-4a5c-9d35-6b0e3f1a7c55")
+    for batch in range(2):
+        lake.append(batch, rows(1))
+
+    result = pwc("history", *named(lake), columns=columns)
+
+    snapshots = result.stdout[result.stdout.index("Snapshots ") : result.stdout.index("Users ")]
+    assert all(len(line) <= columns for line in snapshots.splitlines())
+    missing = {name for name in ("kind", "files", "small", "size", "tries") if name not in line_of(snapshots, "time")}
+    left_out = [line for line in snapshots.splitlines() if "No room for:" in line]
+    assert bool(missing) == bool(left_out) == (columns < 140)
+    assert all(name in left_out[0] for name in missing)
+
+
+def test_other_engines_have_a_dash_where_they_say_nothing(lake: Lake) -> None:
+    lake.append(0, rows(1, 2))
+    other_engine(lake).append(rows(3, 4, 5))
+
+    found = told(lake)["snapshots"][-1]
+    result = pwc("history", *named(lake), columns=140)
+
+    assert (found["rows"], found["attempts"], found["commit_ms"], found["small_files"]) == (3, None, None, None)
+    snapshots = result.stdout[: result.stdout.index("Users ")].splitlines()
+    last = next(line for line in reversed(snapshots) if line.strip())
+    assert last.split()[-3:] == ["-", "-", "-"]
+
+
+def test_only_the_last_are_shown_and_the_totals_are_of_all(lake: Lake) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+
+    found = told(lake, "--last", "2")
+    result = pwc("history", "--last", "2", *named(lake))
+
+    assert [entry["batch"] for entry in found["snapshots"]] == [2, 3]
+    assert found["totals"]["snapshots"] == 4
+    assert "the last 2 of 4" in result.stdout
+
+
+def test_one_user_is_shown_alone(local_lake: Lake) -> None:
+    local_lake.with_options(commitUser="a").append(0, rows(1))
+    local_lake.with_options(commitUser="b").append(5, rows(2, 3))
+
+    found = told(local_lake, "--user", "b")
+
+    assert [entry["batch"] for entry in found["snapshots"]] == [5]
+    assert (found["user"], found["totals"]["rows"]) == ("b", 2)
+
+
+def test_a_name_nobody_has_is_bad_usage(local_lake: Lake) -> None:
+    local_lake.with_options(commitUser="nightly").append(0, rows(1))
+
+    result = pwc("history", "--user", "nightyl", *named(local_lake))
+
+    assert result.exit_code == 2
+    assert "Nobody wrote to sales.orders as 'nightyl'. Is it nightly?" in result.stderr
+
+
+def test_an_empty_table_has_no_snapshot(lake: Lake) -> None:
+    lake.write()
+
+    result = pwc("history", *named(lake))
+
+    assert result.exit_code == 0, result.output
+    assert "There is no snapshot." in result.stdout
+    found = told(lake)
+    assert (found["snapshots"], found["users"], found["since_last_ms"]) == ([], [], None)
+
+
+def test_a_user_whose_snapshots_expired_is_still_named(lake: Lake) -> None:
+    lake.with_options(commitUser="early").append(3, rows(1))
+    lake.with_options(commitUser="late").append(0, rows(2))
+    other_engine(lake).expire(1)
+
+    found = told(lake)
+    result = pwc("history", *named(lake))
+
+    assert [(user["user"], user["last_batch"], user["snapshots"]) for user in found["users"]] == [
+        ("late", 0, 1),
+        ("early", 3, 0),
+    ]
+    assert "gone" in line_of(result.stdout, "early")
+
+
+def test_a_hostile_name_moves_no_terminal_and_breaks_no_line(local_lake: Lake) -> None:
+    other_engine(local_lake.with_options()).create(rows(1).schema)
+    other_engine(local_lake).append(rows(1), commit_user="\x1b[2J[red]evil\nname")
+
+    result = pwc("history", *named(local_lake))
+
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "[2J[red]evil\N{REPLACEMENT CHARACTER}name" in result.stdout
+
+
+def test_a_table_that_is_not_there_is_a_sentence(local_lake: Lake) -> None:
+    result = pwc("history", *named(local_lake))
+
+    assert result.exit_code == 1
+    assert "There is no table sales.orders" in result.stderr
+    assert "Traceback" not in result.output

@@ -1,0 +1,156 @@
+"""The figures of a table's history, from what its snapshots say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from paimon_sink.formats.base import LedgerEntry, Publication
+from paimon_sink.maintain.history import History, User, history
+
+NOW = 1_000_000
+
+
+def ours(number: int, *, at_ms: int, user: str = "stream", batch: int | None = 0, **said: str) -> Publication:
+    figures = {"rows": "10", "files": "4", "bytes": "400", "small-files": "1", "attempts": "1", "commit-ms": "20"}
+    figures |= {name.replace("_", "-"): text for name, text in said.items()}
+    return snapshot(
+        number,
+        at_ms=at_ms,
+        user=user,
+        batch=batch,
+        commit_id=f"commit-{number}",
+        properties={f"pwc.{name}": text for name, text in figures.items()},
+    )
+
+
+def snapshot(
+    number: int,
+    *,
+    at_ms: int,
+    user: str | None = "another",
+    batch: int | None = None,
+    commit_id: str | None = None,
+    kind: str = "append",
+    rows_added: int | None = None,
+    files_added: int | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Publication:
+    return Publication(
+        number,
+        kind,
+        user,
+        batch,
+        None,
+        commit_id,
+        at_ms,
+        None,
+        rows_added,
+        properties or {},
+        files_added=files_added,
+    )
+
+
+def told(*publications: Publication, user: str | None = None, **ledger: LedgerEntry) -> History:
+    return history(publications, ledger=ledger, now_ms=NOW, user=user)
+
+
+def test_lag_is_counted_for_each_user_alone() -> None:
+    found = told(
+        ours(1, at_ms=100, user="a"),
+        ours(2, at_ms=150, user="b"),
+        ours(3, at_ms=400, user="a"),
+        ours(4, at_ms=500, user="b"),
+    )
+
+    assert [entry.lag_ms for entry in found.entries] == [None, None, 300, 350]
+    assert (found.totals.lag_ms_median, found.totals.lag_ms_most) == (325, 350)
+
+
+def test_a_clock_that_was_set_back_makes_no_negative_lag() -> None:
+    found = told(ours(1, at_ms=NOW + 500), ours(2, at_ms=NOW + 100))
+
+    assert [entry.lag_ms for entry in found.entries] == [None, 0]
+    assert found.since_last_ms == 0
+
+
+def test_totals_add_up_what_is_said() -> None:
+    found = told(
+        ours(1, at_ms=100, batch=0, commit_ms="10"),
+        ours(2, at_ms=200, batch=1, commit_ms="90", attempts="4", small_files="3"),
+        snapshot(3, at_ms=300, kind="overwrite"),
+        snapshot(4, at_ms=600, rows_added=5, files_added=2),
+    )
+
+    totals = found.totals
+    assert (totals.snapshots, totals.batches, totals.rows, totals.files, totals.size_bytes) == (4, 2, 25, 10, 800)
+    assert (totals.commit_ms_median, totals.commit_ms_most, totals.lost_rounds) == (50, 90, 3)
+    # The two files of the other engine may be small or not: they do not count as large.
+    assert (totals.small_files, totals.small_share) == (4, 0.5)
+    assert found.since_last_ms == NOW - 600
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        pytest.param("append", 7, id="an append wrote what it added"),
+        pytest.param("overwrite", None, id="of an overwrite only the difference is known"),
+        pytest.param("compact", None, id="of a compaction too"),
+    ],
+)
+def test_another_engines_snapshot_says_what_it_can(kind: str, rows: int | None) -> None:
+    [entry] = told(snapshot(1, at_ms=100, kind=kind, rows_added=7)).entries
+
+    assert entry.rows == rows
+    assert (entry.files, entry.size_bytes, entry.small_files, entry.attempts, entry.commit_ms) == (None,) * 5
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "many", "²", "9" * 5000], ids=lambda text: text[:6])
+def test_a_property_that_is_no_figure_says_nothing(text: str) -> None:
+    [entry] = told(ours(1, at_ms=100, rows=text, commit_ms=text)).entries
+
+    assert (entry.rows, entry.commit_ms) == (None, None)
+
+
+def test_our_properties_on_another_engines_snapshot_are_not_its_own() -> None:
+    carried = {"pwc.rows": "10", "pwc.commit-ms": "20"}
+
+    [entry] = told(snapshot(1, at_ms=100, rows_added=3, properties=carried)).entries
+
+    assert (entry.rows, entry.commit_ms) == (3, None)
+
+
+def test_users_come_with_their_last_batch_the_newest_first() -> None:
+    found = told(
+        ours(1, at_ms=100, user="a", batch=6),
+        ours(2, at_ms=200, user="b", batch=1),
+        ours(3, at_ms=300, user="a", batch=7),
+        snapshot(4, at_ms=400, user="a", kind="compact"),
+    )
+
+    assert found.users == (User("a", 3, 20, 7, 400, None), User("b", 1, 10, 1, 200, None))
+
+
+def test_a_user_whose_snapshots_are_gone_is_told_from_the_ledger() -> None:
+    silent = LedgerEntry(41, "query", "commit", 3, 50)
+
+    found = told(ours(9, at_ms=100, user="a"), gone=silent, a=LedgerEntry(0, None, "commit-9", 9, 100))
+
+    assert found.users == (User("a", 1, 10, 0, 100, None), User("gone", 0, None, 41, 50, "query"))
+
+
+def test_one_user_alone_has_totals_of_its_own() -> None:
+    publications = (ours(1, at_ms=100, user="a"), ours(2, at_ms=900, user="b"), ours(3, at_ms=300, user="a"))
+
+    found = told(*publications, user="a", b=LedgerEntry(0, None, "commit-2", 2, 900))
+
+    assert [entry.snapshot_id for entry in found.entries] == [1, 3]
+    assert (found.totals.rows, found.since_last_ms, len(found.users)) == (20, NOW - 300, 1)
+
+
+def test_an_empty_table_has_no_figures() -> None:
+    found = told()
+
+    assert (found.entries, found.users, found.since_last_ms) == ((), (), None)
+    assert (found.totals.snapshots, found.totals.rows, found.totals.commit_ms_median) == (0, None, None)
