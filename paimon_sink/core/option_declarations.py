@@ -342,9 +342,6 @@ EXPIRE_LIMIT = Option(
     _WRITES,
     default="20",
 )
-
-# ---------------------------------------------------------------- compaction
-
 COMPACT_MIN_FILES = Option(
     "compact.minFiles",
     values.count(at_least=2, at_most=100_000),

@@ -8,7 +8,7 @@ split into build, put and settle so that the coordinator owns the loop: it looks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -229,13 +229,19 @@ class Split:
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A data file of the newest snapshot. ``path`` is relative to the table; ``split`` is what reads it alone."""
+    """A data file of the newest snapshot. ``path`` is relative to the table."""
 
     path: str
     partition: tuple[str | None, ...]
     rows: int
     size_bytes: int
-    split: Split
+    encode: Callable[[], bytes] = field(compare=False, repr=False)
+    """The body of its split, made when it is asked for: most files of a large table are only counted."""
+
+    @property
+    def split(self) -> Split:
+        """What reads this file alone."""
+        return Split(self.encode(), self.rows)
 
 
 # ---------------------------------------------------------------- the contract

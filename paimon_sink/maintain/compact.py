@@ -271,6 +271,7 @@ def _plan(rewrites: Sequence[Rewrite]) -> Plan:
         replace=Replace.FILES,
         table_identity=identities.pop(),
         schema_ids=frozenset(message.schema_id for message in messages),
+        # Those who clean up may take new files for orphans when a compaction takes its time.
         written_ms=oldest_write(messages),
         removed=frozenset(path for found in rewrites for path in found.group.paths),
     )

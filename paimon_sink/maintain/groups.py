@@ -7,9 +7,10 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
-from paimon_sink.formats.base import LiveFile, Split
+from paimon_sink.formats.base import LiveFile
 
 __all__ = ["Group", "Partition", "files_after", "plan_a_little", "plan_groups", "small_files"]
 
@@ -77,7 +78,7 @@ class Group:
         body = json.loads(raw)
         partition = tuple(body["partition"])
         files = tuple(
-            LiveFile(path, partition, rows, size, Split(base64.b64decode(split), rows))
+            LiveFile(path, partition, rows, size, partial(base64.b64decode, split))
             for path, rows, size, split in body["files"]
         )
         return cls(files, body["target"])

@@ -14,7 +14,7 @@ from paimon_sink.commit.coordinator import Bounds, Coordinator
 from paimon_sink.core.errors import CommitUnknownError, FilesReplacedError, RefusedError, TableChangedError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.maintain.compact import Compaction, Rewrite, _plan, compact_groups, plan, publish
-from tests.support.batches import coordinator, write_plan
+from tests.support.batches import coordinator, path_in, write_plan
 from tests.support.clock import FakeClock
 from tests.support.compaction import TARGET, compact, rewritten
 from tests.support.engines import OtherEngine, other_engine
@@ -361,6 +361,20 @@ def test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later
     # The new file of the first one stays: its put may still be on its way.
     assert {file.path for found in ready for file in found.message.files} <= set(lake.data_files())
     assert lake.ids() == [0, 1, 2]
+
+
+@pytest.mark.needs("every form")
+def test_new_files_that_were_cleaned_up_meanwhile_never_get_in(lake: Lake) -> None:
+    filled(lake, 3)
+    [ready] = rewritten(lake)
+    hours_ago = replace(ready.message, written_ms=(ready.message.written_ms or 0) - 2 * 3600 * 1000)
+    lake.open().store.delete(path_in(lake, ready.message.files[0].path))
+
+    with pytest.raises(TableChangedError, match=r"a compaction .* somebody cleaned up meanwhile"):
+        publish(lake.open(), [Rewrite(ready.group, hours_ago)])
+
+    assert lake.ids() == [0, 1, 2]
+    assert len(live(lake)) == 3
 
 
 def iter_of(*actions: Callable[[], object]) -> Callable[[], object]:

@@ -15,7 +15,7 @@ TARGET = 1000
 
 
 def file(number: int, size: int, partition: Partition = ()) -> LiveFile:
-    return LiveFile(f"file-{number}", partition, 1, size, Split(f"body {number}".encode(), 1))
+    return LiveFile(f"file-{number}", partition, 1, size, f"body {number}".encode)
 
 
 def files(*sizes: int, partition: Partition = ()) -> list[LiveFile]:
@@ -84,7 +84,10 @@ def test_what_was_compacted_is_not_compacted_again(found: list[int]) -> None:
 def test_a_group_survives_its_way_to_a_task() -> None:
     [group] = plan_groups(files(1, 2, partition=("a", None)), target_bytes=TARGET)
 
-    assert Group.from_bytes(group.to_bytes()) == group
+    arrived = Group.from_bytes(group.to_bytes())
+
+    assert arrived == group
+    assert [file.split for file in arrived.files] == [Split(b"body 0", 1), Split(b"body 1", 1)]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from pyiceberg.manifest import DataFile as ManifestDataFile
 from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry, ManifestFile
@@ -43,7 +44,7 @@ def live_files(
             partition=tuple(None if value is None else str(value) for value in values_of(file.partition)),
             rows=file.record_count,
             size_bytes=file.file_size_in_bytes,
-            split=split_of(native, file),
+            encode=partial(split_of, native, file),
         )
         for file in (entry.data_file for entry in entries)
         if is_wanted(file.partition) and _is_rewritable(file, relative)

@@ -88,9 +88,9 @@ def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[
     return expression_evaluator(partition_schema, projected, case_sensitive=True)
 
 
-def split_of(native: NativeTable, file: DataFile) -> Split:
-    """One file with all its rows, of a snapshot that deletes none."""
-    return _split(native, [FileScanTask(file, set())], [])
+def split_of(native: NativeTable, file: DataFile) -> bytes:
+    """The body of a split of one file with all its rows, in a snapshot that deletes none."""
+    return _split(native, [FileScanTask(file, set())], []).body
 
 
 def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:

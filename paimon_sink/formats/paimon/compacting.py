@@ -17,7 +17,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 
 from paimon_sink.core.errors import FilesReplacedError, RefusedError, UnsupportedTableError
-from paimon_sink.formats.base import LiveFile, Split
+from paimon_sink.formats.base import LiveFile
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
 
 __all__ = ["check_no_row_is_deleted", "compacted", "is_rewritable", "live_file", "taken_out"]
@@ -44,14 +44,17 @@ def is_rewritable(entry: ManifestEntry) -> bool:
 def live_file(entry: ManifestEntry, native: FileStoreTable, *, path: str) -> LiveFile:
     """The entry as something that can be read alone. Its schema goes with it: older files are read as of today."""
     file, values = entry.file, tuple(entry.partition.values)
-    file.file_path = canonical_data_file_path(native, values, entry.bucket, file.file_name)
-    split = DataSplit([file], entry.partition, entry.bucket, raw_convertible=True)
+
+    def encode() -> bytes:
+        file.file_path = canonical_data_file_path(native, values, entry.bucket, file.file_name)
+        return bytes(serialize_split_v1(DataSplit([file], entry.partition, entry.bucket, raw_convertible=True)))
+
     return LiveFile(
         path=path,
         partition=tuple(None if value is None else str(value) for value in values),
         rows=int(file.row_count),
         size_bytes=int(file.file_size),
-        split=Split(serialize_split_v1(split), int(file.row_count)),
+        encode=encode,
     )
 
 
