@@ -60,11 +60,11 @@ class Times:
 
 def contenders(lake: Callable[..., Lake], arguments: argparse.Namespace) -> list[Contender]:
     """Ours go all the way; the libraries get slower with every commit, and stop earlier."""
-    expire = {f"expire.{key}": value for key, _, value in (pair.partition("=") for pair in arguments.expire)}
+    options = {key: value for key, _, value in (pair.partition("=") for pair in arguments.option)}
     most, peers = arguments.commits, min(arguments.commits, arguments.peer_commits)
     return [
-        Contender("paimon-sink, Paimon", lambda table: Ours(lake("paimon", f"ours_{table}", **expire)), most),
-        Contender("paimon-sink, Iceberg", lambda table: Ours(lake("iceberg", f"ours_{table}", **expire)), most),
+        Contender("paimon-sink, Paimon", lambda table: Ours(lake("paimon", f"ours_{table}", **options)), most),
+        Contender("paimon-sink, Iceberg", lambda table: Ours(lake("iceberg", f"ours_{table}", **options)), most),
         Contender("pypaimon", lambda table: Pypaimon(lake("paimon", f"peer_{table}")), peers),
         Contender("pyiceberg", lambda table: Pyiceberg(lake("iceberg", f"peer_{table}")), peers),
     ]
@@ -158,8 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--first", type=int, default=FIRST, help="commits of a young table, and the first point")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--store", choices=["local", "s3"], default="local")
-    parser.add_argument("--expire", action="append", default=[], metavar="KEY=VALUE",
-                        help="an option expire.KEY of ours, such as keepLast=100; may be repeated")  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE",
+                        help="an option of ours, such as expire.keepLast=100; may be repeated")  # fmt: skip
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="pwc-growth-") as directory, lakes(given.store, Path(directory)) as lake:

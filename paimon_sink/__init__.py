@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from paimon_sink.spark.compact import compact
 from paimon_sink.spark.session import attach, register
 from paimon_sink.spark.source import PwcDataSource
 
-__all__ = ["PwcDataSource", "attach", "register"]
+__all__ = ["PwcDataSource", "attach", "compact", "register"]

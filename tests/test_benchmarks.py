@@ -41,7 +41,7 @@ def test_growth_passes_expiry_on_and_says_what_it_does_not_know(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
-        growth.main(["--expire", "nonsense=1", "--commits", "1", "--results", str(tmp_path)])
+        growth.main(["--option", "expire.nonsense=1", "--commits", "1", "--results", str(tmp_path)])
 
     assert left.value.code == 2
     assert "expire.nonsense" in capsys.readouterr().err

@@ -37,10 +37,12 @@ from tests.support.s3 import s3_server
 @click.option("--seed", type=int, envvar="SOAK_SEED", show_envvar=True, help="For what is random. Chosen if not given.")
 @click.option("--format", "table_format", type=click.Choice(AVAILABLE_FORMATS), envvar="SOAK_FORMAT",
               default="paimon", show_default=True, show_envvar=True, help="The table's format.")  # fmt: skip
+@click.option("--tidy", is_flag=True, envvar="SOAK_TIDY", show_envvar=True,
+              help="Compact, expire and clean all the while, too.")  # fmt: skip
 @click.option("--directory", type=click.Path(file_okay=False, path_type=Path), envvar="SOAK_DIRECTORY",
               show_envvar=True, help="Where to make the soak's own directory.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
-def main(*, kills: int, seed: int | None, table_format: str, directory: Path | None, as_json: bool) -> None:
+def main(*, kills: int, seed: int | None, table_format: str, tidy: bool, directory: Path | None, as_json: bool) -> None:
     if not Path("/proc/self/stat").exists():
         raise click.UsageError("The soak finds its processes in /proc, so it needs Linux.")
     # The blocks below end the processes; a signal that ended Python at once would skip them.
@@ -55,9 +57,17 @@ def main(*, kills: int, seed: int | None, table_format: str, directory: Path | N
     figures: Figures | None = None
     try:
         with s3_server() as server:
-            show_opening(console, kills=kills, seed=seed, directory=str(place.root), server=server.kind)
+            show_opening(
+                console,
+                table_format=table_format,
+                tidy=tidy,
+                kills=kills,
+                seed=seed,
+                directory=str(place.root),
+                server=server.kind,
+            )
             with audience(console, kills) as listener:
-                figures = soak(place, server, listener, table_format=table_format, kills=kills, seed=seed)
+                figures = soak(place, server, listener, table_format=table_format, tidy=tidy, kills=kills, seed=seed)
     except (SoakError, PwcError, OSError, pa.ArrowException) as error:
         click.echo(f"{type(error).__name__}: {error}", err=True)
     except (KeyboardInterrupt, SystemExit):

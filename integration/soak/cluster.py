@@ -43,8 +43,10 @@ def free_port() -> int:
 class Cluster:
     """One master, two workers with one executor each, and a driver. Leaving the ``with`` block ends all of them."""
 
-    def __init__(self, place: Place, master_port: int) -> None:
+    def __init__(self, place: Place, master_port: int, *, with_janitor: bool) -> None:
         self._place = place
+        self._with_janitor = with_janitor
+        self._janitor: Daemon | None = None
         self._master_url = f"spark://{HOST}:{master_port}"
         self._master_port = master_port
         self._sessions: list[int] = []
@@ -70,6 +72,8 @@ class Cluster:
         self._wait_for_master(self._master)
         self._workers = [self._start_worker(number) for number in range(WORKERS)]
         self._driver = self._start_driver()
+        if self._with_janitor:
+            self._janitor = self._start_janitor()
 
     # ---------------------------------------------------------------- what comes back
 
@@ -78,6 +82,10 @@ class Cluster:
         for number, worker in enumerate(self._workers):
             if worker.exit_status() is not None:
                 self._workers[number] = self._start_worker(number)
+        if self._janitor is not None and (left := self._janitor.exit_status()) is not None:
+            if left > 0:
+                raise SoakError(f"The janitor left by itself: {self._janitor.log}")
+            self._janitor = self._start_janitor()
         status = self._driver.exit_status() if self._driver is not None else None
         if self._driver is None or status is None or status == 0:
             return
@@ -103,6 +111,12 @@ class Cluster:
     def kill_worker_daemon(self, number: int) -> bool:
         worker = self._workers[number]
         return any(process.kill() for process in processes([worker.session]) if _WORKER in process.command)
+
+    def kill_janitor(self) -> bool:
+        if self._janitor is None or self._janitor.exit_status() is not None:
+            return False
+        self._janitor.kill()
+        return True
 
     def executors(self) -> list[Process]:
         return [process for process in self._on_workers() if _EXECUTOR in process.command]
@@ -154,6 +168,9 @@ class Cluster:
         work = str(self._place.temporary / f"worker-{number}")
         arguments = ["--cores", "1", "--memory", "768m", "--work-dir", work, self._master_url]
         return self._spark(_WORKER, *arguments, log=f"worker-{number}.log")
+
+    def _start_janitor(self) -> Daemon:
+        return self._start([sys.executable, "-m", "integration.soak.janitor", str(self._place.root)], "janitor.log")
 
     def _start_driver(self) -> Daemon:
         self.driver_starts += 1

@@ -48,6 +48,11 @@ class Figures:
     unknown: int
     files_left_behind: int
     verify_problems: list[Any] = field(default_factory=list)
+    chores: dict[str, int] | None = None
+    """How often each was done to some effect. None where the table was left alone."""
+    chores_failed: list[str] = field(default_factory=list)
+    metadata_files: int = 0
+    """What lies between the snapshots and the data in the end."""
 
     def wrongs(self) -> list[str]:
         """Everything that must not be. Empty when all is well."""
@@ -57,7 +62,11 @@ class Figures:
             (self.doubled, f"{self.doubled:,} doubled rows"),
             (self.unknown, f"{self.unknown:,} rows that nobody sent"),
             (self.batches_published_twice, f"{self.batches_published_twice:,} batches published more than once"),
-            (self.snapshots != batches, f"{self.snapshots:,} snapshots for {batches:,} batches"),
+            (
+                self.chores is None and self.snapshots != batches,
+                f"{self.snapshots:,} snapshots for {batches:,} batches",
+            ),
+            (self.chores_failed, f"chores that failed ({'; '.join(self.chores_failed[:3])})"),
             (self.refusals, f"batches refused that should have been taken ({_in_words(self.refusals)})"),
             (self.verify_problems, f"{len(self.verify_problems):,} problems found by pwc verify"),
         ]
@@ -72,6 +81,7 @@ def count(
     kills: Sequence[PlannedKill],
     driver_restarts: int,
     worker_restarts: int,
+    tidy: bool,
     seed: int,
     seconds: float,
 ) -> Figures:
@@ -86,7 +96,9 @@ def count(
     events = place.events()
     restarts = [event for event in events if event["event"] == "restart"]
     history = lake.history()
-    published = Counter((one.commit_user, one.batch_id) for one in history)
+    published = Counter((one.commit_user, one.batch_id) for one in history if one.batch_id is not None)
+    report = _verify(lake)
+    chores = Counter(event["chore"] for event in events if event["event"] == "chore" and event["done"])
     return Figures(
         seed=seed,
         seconds=round(seconds, 1),
@@ -105,8 +117,11 @@ def count(
         missing=len(expected) - found,
         doubled=len(ids) - len(distinct),
         unknown=len(distinct) - found,
-        files_left_behind=len(lake.data_files()) - sum(int(one.properties["pwc.files"]) for one in history),
-        verify_problems=_verify(lake),
+        files_left_behind=len(report["orphans"]),
+        verify_problems=report["problems"],
+        chores=dict(chores) if tidy else None,
+        chores_failed=[f"{event['chore']}: {event['text']}" for event in events if event["event"] == "chore failed"],
+        metadata_files=sum(not path.endswith(".parquet") for path in lake.files()),
     )
 
 
@@ -133,20 +148,21 @@ def _ids(lake: Lake) -> pa.ChunkedArray:
     return pa.chunked_array(columns, pa.int64())
 
 
-def _verify(lake: Lake) -> list[Any]:
-    """The problems that ``pwc verify`` names, as people run it."""
+def _verify(lake: Lake) -> dict[str, list[Any]]:
+    """The problems and the orphans that ``pwc verify`` names, as people run it."""
     options = {key: value for key, value in lake.options.items() if key != "warehouse"}
-    command = [sys.executable, "-m", "paimon_sink.cli.main", "verify", "--json"]
+    command = [sys.executable, "-m", "paimon_sink.cli.main", "verify", "--deep", "--json"]
     command += ["--warehouse", lake.options["warehouse"], "--table", lake.table]
     command += [part for key, value in options.items() for part in ("--option", f"{key}={value}")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
     try:
-        problems: list[Any] = json.loads(ended.stdout)["problems"]
+        said = json.loads(ended.stdout)
+        found: dict[str, list[Any]] = {"problems": said["problems"], "orphans": said["orphans"]}
     except (ValueError, KeyError, TypeError):
-        problems = []
-    if ended.returncode != 0 and not problems:
-        return [f"pwc verify ended with status {ended.returncode}: {ended.stderr.strip()[-300:]}"]
-    return problems
+        found = {"problems": [], "orphans": []}
+    if ended.returncode != 0 and not found["problems"]:
+        found["problems"] = [f"pwc verify ended with status {ended.returncode}: {ended.stderr.strip()[-300:]}"]
+    return found
 
 
 def _is_refusal(name: str | None) -> bool:

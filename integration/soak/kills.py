@@ -12,13 +12,15 @@ from integration.soak.place import Order, Place
 from integration.soak.processes import Process
 from integration.soak.watched import COMMIT_PROCESS, COMMIT_STEPS, DRIVER, PYTHON_WORKER, TASK_STEPS
 
-__all__ = ["KINDS", "Killer", "PlannedKill", "plan"]
+__all__ = ["JANITOR", "KINDS", "Killer", "PlannedKill", "plan"]
 
 EXECUTOR = "executor"
 WORKER_DAEMON = "worker daemon"
+JANITOR = "janitor"
 # A driver takes ten seconds and more to come back, so there are not more than it takes to be sure.
 _WEIGHTS = {DRIVER: 22, COMMIT_PROCESS: 25, PYTHON_WORKER: 22, EXECUTOR: 20, WORKER_DAEMON: 11}
 KINDS = tuple(_WEIGHTS)
+_WITH_A_JANITOR = {**_WEIGHTS, JANITOR: 40}
 
 _STEPS = {DRIVER: COMMIT_STEPS, COMMIT_PROCESS: COMMIT_STEPS, PYTHON_WORKER: TASK_STEPS}
 _AT_A_STEP = 0.5
@@ -40,13 +42,14 @@ class PlannedKill:
     pause_s: float
 
 
-def plan(count: int, chance: random.Random) -> list[PlannedKill]:
+def plan(count: int, chance: random.Random, *, with_janitor: bool = False) -> list[PlannedKill]:
     """Kinds in random order, each in its share and, if there is room, each at least once."""
-    total = sum(_WEIGHTS.values())
+    weights = _WITH_A_JANITOR if with_janitor else _WEIGHTS
+    total = sum(weights.values())
     kinds: list[str] = []
     for number in range(1, count + 1):
         # The one that is furthest behind its share: so shares hold for every count.
-        kinds.append(max(KINDS, key=lambda kind: _WEIGHTS[kind] * number / total - kinds.count(kind)))
+        kinds.append(max(weights, key=lambda kind: weights[kind] * number / total - kinds.count(kind)))
     chance.shuffle(kinds)
     return [
         PlannedKill(
@@ -81,6 +84,7 @@ class Killer:
             PYTHON_WORKER: lambda: self._one_of(self._cluster.python_workers),
             EXECUTOR: lambda: self._one_of(self._cluster.executors),
             WORKER_DAEMON: lambda: self._cluster.kill_worker_daemon(self._chance.randrange(WORKERS)),
+            JANITOR: self._cluster.kill_janitor,
         }
         while not attempts[planned.kind]():
             self._look()

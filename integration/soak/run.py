@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from integration.soak.cluster import HOST, WORKERS, Cluster, SoakError, free_port
 from integration.soak.count import Figures, count, remove, save
+from integration.soak.janitor import TIDY_OPTIONS
 from integration.soak.kills import Killer, PlannedKill, plan
 from integration.soak.place import BATCH_WRITER, STREAMS, TABLE, Place
 from paimon_sink.core.errors import PwcError
@@ -100,11 +101,13 @@ class _Watch:
                 self.fed[stream] += 1
 
 
-def soak(place: Place, server: S3Server, audience: Audience, *, table_format: str, kills: int, seed: int) -> Figures:
+def soak(
+    place: Place, server: S3Server, audience: Audience, *, table_format: str, tidy: bool, kills: int, seed: int
+) -> Figures:
     """Kill that many times, and count. Whatever comes of it, no process is left; the table is saved if it is wrong."""
     lake = _lake(server, table_format)
     try:
-        figures = _soak(place, lake, audience, kills=kills, seed=seed)
+        figures = _soak(place, lake, audience, tidy=tidy, kills=kills, seed=seed)
     except (SoakError, PwcError, OSError, pa.ArrowException):
         # There may be no table, or none that can be read. What can be had of it is worth having.
         with suppress(PwcError, OSError):
@@ -125,16 +128,17 @@ def _lake(server: S3Server, table_format: str) -> Lake:
     return Lake({"warehouse": f"s3://{server.bucket}/{name}", **server.options()}, TABLE)
 
 
-def _soak(place: Place, lake: Lake, audience: Audience, *, kills: int, seed: int) -> Figures:
+def _soak(place: Place, lake: Lake, audience: Audience, *, tidy: bool, kills: int, seed: int) -> Figures:
     began = time.monotonic()
     port = free_port()
-    place.make({**lake.options, "table": lake.table}, f"spark://{HOST}:{port}")
+    chores = TIDY_OPTIONS if tidy else {}
+    place.make({**lake.options, **chores, "table": lake.table}, f"spark://{HOST}:{port}")
     done: list[PlannedKill] = []
-    with Cluster(place, port) as cluster:
+    with Cluster(place, port, with_janitor=tidy) as cluster:
         audience.says("starting the cluster")
         cluster.start()
         watch = _Watch(cluster, place)
-        _fire(cluster, place, watch, audience, done, kills=kills, seed=seed)
+        _fire(cluster, place, watch, audience, done, plan(kills, random.Random(seed), with_janitor=tidy), seed=seed)
         audience.says("no more kills: the writers finish")
         place.close_sources()
         watch.until_drained()
@@ -146,6 +150,7 @@ def _soak(place: Place, lake: Lake, audience: Audience, *, kills: int, seed: int
         kills=done,
         driver_restarts=cluster.driver_starts - 1,
         worker_restarts=cluster.worker_starts - WORKERS,
+        tidy=tidy,
         seed=seed,
         seconds=time.monotonic() - began,
     )
@@ -157,13 +162,13 @@ def _fire(
     watch: _Watch,
     audience: Audience,
     done: list[PlannedKill],
+    kills: Sequence[PlannedKill],
     *,
-    kills: int,
     seed: int,
 ) -> None:
     killer = Killer(cluster, place, random.Random(seed), watch.look)
     watch.until_more_are_in(1)
-    for planned in plan(kills, random.Random(seed)):
+    for planned in kills:
         watch.until_more_are_in(planned.batches)
         killer.kill(planned)
         done.append(planned)

@@ -22,8 +22,11 @@ __all__ = ["audience", "show_figures", "show_opening"]
 _A_LINE_EVERY = 10
 
 
-def show_opening(console: Console, *, kills: int, seed: int, directory: str, server: str) -> None:
-    console.print(Text("Two streams and a batch writer on one Paimon table, under fire", style="bold"))
+def show_opening(
+    console: Console, *, table_format: str, tidy: bool, kills: int, seed: int, directory: str, server: str
+) -> None:
+    writers = "Two streams, a batch writer and a janitor" if tidy else "Two streams and a batch writer"
+    console.print(Text(f"{writers} on one {table_format.capitalize()} table, under fire", style="bold"))
     console.print(f"cluster    Spark standalone: a master, two workers, a driver; {TABLE} on {server}", soft_wrap=True)
     console.print(f"kills      {kills} times SIGKILL (SOAK_KILLS), at random (SOAK_SEED={seed})", soft_wrap=True)
     console.print(f"directory  {directory}", soft_wrap=True, markup=False)
@@ -53,7 +56,7 @@ def audience(console: Console, kills: int) -> Iterator[Audience]:
             bar.update(task, advance=1, batches=batches, description=f"killed: {kill.kind}{at}")
             done = counted.total()
             if not console.is_terminal and (done % _A_LINE_EVERY == 0 or done == kills):
-                each = ", ".join(f"{kind} {counted[kind]}" for kind in KINDS if counted[kind])
+                each = ", ".join(f"{kind} {counted[kind]}" for kind in counted)
                 console.print(f"{done:>3} of {kills} kills, {batches:,} batches in ({each})", soft_wrap=True)
 
         def says(text: str) -> None:
@@ -77,11 +80,13 @@ def show_figures(console: Console, figures: Figures) -> None:
         ("missing", figures.missing, "", figures.missing > 0),
         ("doubled", figures.doubled, "", figures.doubled > 0),
         ("batches", batches, each, False),
-        ("snapshots", figures.snapshots, "one a batch", figures.snapshots != batches),
+        _snapshots(figures, batches),
         ("driver restarts", figures.driver_restarts, "", False),
         ("worker restarts", figures.worker_restarts, "", False),
         ("query restarts", sum(figures.query_restarts.values()), restarts, False),
         ("replays recognised", figures.replays_recognised, "batches sent again that were in already", False),
+        *(("chores: " + name, count, "times to some effect", False) for name, count in (figures.chores or {}).items()),
+        ("metadata files", figures.metadata_files, "snapshots, manifests, lists, schemas", False),
         ("files left behind", figures.files_left_behind, "no snapshot names them", False),
         ("problems of pwc verify", len(figures.verify_problems), "", bool(figures.verify_problems)),
     ]
@@ -94,11 +99,17 @@ def show_figures(console: Console, figures: Figures) -> None:
     console.print(_verdict(figures), soft_wrap=True)
 
 
+def _snapshots(figures: Figures, batches: int) -> tuple[str, int, str, bool]:
+    if figures.chores is None:
+        return ("snapshots", figures.snapshots, "one a batch", figures.snapshots != batches)
+    return ("snapshots", figures.snapshots, "of batches and compactions, the rest expired", False)
+
+
 def _kills(figures: Figures) -> Table:
     table = Table("killed", "times", "of these at a named step", box=box.SIMPLE_HEAD)
     for column in table.columns[1:]:
         column.justify = "right"
-    for kind in KINDS:
+    for kind in dict.fromkeys([*KINDS, *figures.kills]):
         table.add_row(kind, f"{figures.kills.get(kind, 0):,}", f"{figures.kills_at_a_step.get(kind, 0):,}")
     together = (f"{sum(figures.kills.values()):,}", f"{sum(figures.kills_at_a_step.values()):,}")
     table.add_row("together", *together, style="bold")

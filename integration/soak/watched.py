@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from integration.soak.janitor import TIDY_OPTIONS, hasten
 from integration.soak.place import Order, Place
 from paimon_sink import PwcDataSource
 from paimon_sink.core.steps import Step, listening
@@ -38,6 +39,8 @@ class WatchedDataSource(PwcDataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         ours = {key.lower(): value for key, value in options.items()}
         self._place = Place(Path(ours.pop(DIRECTORY)))
+        if ours.keys() & {key.lower() for key in TIDY_OPTIONS}:
+            hasten()
         super().__init__(ours)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # type: ignore[override]  # noqa: N802, FBT001

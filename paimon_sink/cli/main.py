@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from paimon_sink.cli.clean_command import clean_command
+from paimon_sink.cli.compact_command import compact_command
 from paimon_sink.cli.demo_command import demo_command
 from paimon_sink.cli.expire_command import expire_command
 from paimon_sink.cli.history_command import history_command
@@ -48,6 +49,7 @@ def cli() -> None:
 
 # Commands: one line each.
 cli.add_command(clean_command)
+cli.add_command(compact_command)
 cli.add_command(demo_command)
 cli.add_command(expire_command)
 cli.add_command(history_command)

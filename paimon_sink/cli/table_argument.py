@@ -13,11 +13,22 @@ from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_table
 
-__all__ = ["table_argument"]
+__all__ = ["options_argument", "parsed", "table_argument"]
 
 
 def table_argument(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the open table as ``table``. Options that make no sense are bad usage."""
+
+    @options_argument
+    @wraps(command)
+    def with_table(*, options: dict[str, str], **arguments: Any) -> None:
+        command(table=_open(options), **arguments)
+
+    return with_table
+
+
+def options_argument(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that name the table, and all others, as ``options``: text, not looked at yet."""
 
     @click.argument("location", metavar="[TABLE]", required=False)
     @click.option("--warehouse", help="Where tables live; with --table, instead of TABLE.")
@@ -25,7 +36,7 @@ def table_argument(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--option", "pairs", metavar="KEY=VALUE", multiple=True,
                   help='Any option of format("pwc"), such as s3.endpoint=…; may be repeated.')  # fmt: skip
     @wraps(command)
-    def with_table(
+    def with_options(
         *, location: str | None, warehouse: str | None, name: str | None, pairs: tuple[str, ...], **arguments: Any
     ) -> None:
         options = dict(map(_pair, pairs))
@@ -36,9 +47,17 @@ def table_argument(command: Callable[..., None]) -> Callable[..., None]:
         }
         if not options.keys() & {"path", "warehouse"}:
             raise click.UsageError("Name the table: its location, or --warehouse and --table.")
-        command(table=_open(options), **arguments)
+        command(options=options, **arguments)
 
-    return with_table
+    return with_options
+
+
+def parsed(options: dict[str, str]) -> SinkOptions:
+    """The options, checked. Those that make no sense are bad usage."""
+    try:
+        return SinkOptions.parse(options, purpose=Purpose.READ)
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -50,6 +69,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _open(options: dict[str, str]) -> Table:
     try:
-        return open_table(SinkOptions.parse(options, purpose=Purpose.READ))
+        return open_table(parsed(options))
     except OptionError as error:
         raise click.UsageError(str(error)) from error

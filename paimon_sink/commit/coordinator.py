@@ -13,10 +13,17 @@ from paimon_sink.commit.figures import Figures, batch_figures
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
-from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, PwcError, RefusedError, TableChangedError
+from paimon_sink.core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    MessageError,
+    PwcError,
+    RefusedError,
+    TableChangedError,
+)
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
+from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Replace, Table
 
 __all__ = ["Bounds", "Coordinator", "Outcome"]
 
@@ -40,6 +47,14 @@ class Outcome:
     already_committed: bool = False
 
 
+@dataclass
+class _Puts:
+    """What is known of the puts of one commit."""
+
+    may_be_in: bool = False
+    """One landed, or had no clear answer."""
+
+
 @dataclass(frozen=True)
 class Coordinator:
     """Commits and aborts batches of one table."""
@@ -56,13 +71,29 @@ class Coordinator:
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
+        return self._swept(plan, _Puts())
+
+    def replace_files(self, plan: Plan) -> Outcome:
+        """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
+        puts = _Puts()
         try:
-            return self._commit(plan, self.new_id(), started_ms=self.clock.now_ms())
+            return self._swept(plan, puts)
+        except MessageError:
+            # Their names are not to be trusted.
+            raise
+        except Exception:
+            if not puts.may_be_in:
+                self._drop_unused(plan)
+            raise
+
+    def _swept(self, plan: Plan, puts: _Puts) -> Outcome:
+        try:
+            return self._commit(plan, self.new_id(), puts, started_ms=self.clock.now_ms())
         finally:
             # Only what lost rounds left; what a snapshot with an unknown outcome names is not among it.
             self.table.sweep()
 
-    def _commit(self, plan: Plan, commit_id: str, *, started_ms: int) -> Outcome:
+    def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             head = self.table.look(commit_user=plan.commit_user)
@@ -84,7 +115,7 @@ class Coordinator:
                 continue
             reached(Step.AFTER_BUILD)
             self._check_files_are_there(plan, prepared, commit_id)
-            if self._publish(plan, prepared):
+            if self._publish(plan, prepared, puts):
                 reached(Step.COMMITTED)
                 self._release_previous(plan, head.ledger)
                 log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
@@ -95,8 +126,7 @@ class Coordinator:
         self._release(plan, commit_id)
         raise CommitConflictError(
             f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.rounds} rounds. "
-            "Nothing was committed and the data files are kept. Restart the query; if this comes back, fewer jobs "
-            "should commit to this table at once."
+            f"Nothing was committed{_kept(plan)}; if this comes back, fewer jobs should commit to this table at once."
         )
 
     def abort(self, messages: Sequence[TaskMessage | None], *, commit_user: str | None, batch_id: int | None) -> None:
@@ -216,7 +246,7 @@ class Coordinator:
             now_ms=now_ms,
         )
 
-    def _publish(self, plan: Plan, prepared: Prepared) -> bool:
+    def _publish(self, plan: Plan, prepared: Prepared, puts: _Puts) -> bool:
         """True when the snapshot is in, False when another stands in its place."""
         reason: Exception | None = None
         for attempt in range(1, self.bounds.puts_a_round + 1):
@@ -225,27 +255,25 @@ class Coordinator:
                 outcome = self.table.put(prepared)
                 reached(Step.AFTER_PUT)
                 if outcome is PutOutcome.LANDED:
+                    puts.may_be_in = True
                     return True
                 # "Already there" may be our own put, repeated on the way. Only reading it back tells.
                 reached(Step.BEFORE_READ_BACK)
                 outcome = self.table.settle(prepared)
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
                 reason = error
+                # For good: a put that gave no answer may still be on its way when a later look finds it lost.
+                puts.may_be_in = True
                 outcome = self._settle_after(error, prepared)
             if outcome is PutOutcome.LANDED:
+                puts.may_be_in = True
                 return True
             if outcome is PutOutcome.LOST:
                 return False
             self.backoff.wait(self.clock, attempt)
-        cure = (
-            "Restart the query: the replay of the batch looks in the table and settles it."
-            if plan.batch_id is not None
-            else f"Look for a snapshot whose pwc.commit-id is {prepared.commit_id} before you run the job again. With "
-            "commitUser and commitIdentifier a rerun settles it by itself."
-        )
         raise CommitUnknownError(
             f"The outcome of {_batch(plan)} on {self.table.label} is not known: the store did not answer clearly "
-            f"({reason!r}). It may be committed, so its files are kept. {cure}"
+            f"({reason!r}). It may be committed, so its files are kept. {_cure(plan, prepared)}"
         ) from reason
 
     def _settle_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
@@ -264,6 +292,17 @@ class Coordinator:
         if live is not None:
             self._delete([file for file in plan.files if file.path not in live])
 
+    def _drop_unused(self, plan: Plan) -> None:
+        """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
+        try:
+            live = {file.path for file in self.table.live_files()}
+        except (OSError, PwcError) as error:
+            log.warning("Left the new files of a compaction of %s behind: %s", self.table.label, error)
+            return
+        if live.isdisjoint(file.path for file in plan.files):
+            # May go: no put that names them landed or is under way, and no replay will ask for them.
+            self._delete(plan.files)
+
     def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
         if commit_user is None or batch_id is None:
             return False
@@ -279,5 +318,23 @@ class Coordinator:
                 log.warning("Left %s of %s behind: %s", file.path, self.table.label, error)
 
 
+def _kept(plan: Plan) -> str:
+    return ". Run it again" if plan.replace is Replace.FILES else " and the data files are kept. Restart the query"
+
+
+def _cure(plan: Plan, prepared: Prepared) -> str:
+    """What to do when nobody knows whether the plan is in."""
+    if plan.replace is Replace.FILES:
+        return "Run it again: it starts from what is in the table then, so nothing can be lost or doubled."
+    if plan.batch_id is not None:
+        return "Restart the query: the replay of the batch looks in the table and settles it."
+    return (
+        f"Look for a snapshot whose pwc.commit-id is {prepared.commit_id} before you run the job again. With "
+        "commitUser and commitIdentifier a rerun settles it by itself."
+    )
+
+
 def _batch(plan: Plan) -> str:
+    if plan.replace is Replace.FILES:
+        return "a compaction"
     return "a batch write" if plan.batch_id is None else f"batch {plan.batch_id}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import posixpath
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Replace
 
-__all__ = ["check_batch", "fold", "fold_one_shot", "replacement", "written_files"]
+__all__ = ["check_batch", "fold", "fold_one_shot", "oldest_write", "replacement", "written_files"]
 
 
 def fold(
@@ -67,6 +67,11 @@ def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:
             )
 
 
+def oldest_write(messages: Iterable[TaskMessage]) -> int | None:
+    """When the first of the tasks began to write, as far as they say."""
+    return min((found.written_ms for found in messages if found.written_ms is not None), default=None)
+
+
 def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:
     """The files of the tasks that reported, each inside the table."""
     files = tuple(file for message in messages if message is not None for file in message.files)
@@ -99,7 +104,7 @@ def _plan(
         replace=replacement(overwrite=overwrite, dynamic=options.partition_overwrite_mode == "dynamic"),
         table_identity=_identity_of(messages, options.label),
         schema_ids=frozenset(message.schema_id for message in messages),
-        written_ms=min((found.written_ms for found in messages if found.written_ms is not None), default=None),
+        written_ms=oldest_write(messages),
     )
 
 

@@ -15,6 +15,7 @@
         ├── StaleBatchError
         ├── CommitUserConflictError
         ├── LedgerLostError
+        ├── FilesReplacedError       a compaction was overtaken: the files it read are not in the table any more
         └── TableChangedError
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
@@ -29,6 +30,7 @@ __all__ = [
     "CommitUnknownError",
     "CommitUserConflictError",
     "CorruptTableError",
+    "FilesReplacedError",
     "LedgerLostError",
     "MessageError",
     "OptionError",
@@ -104,6 +106,13 @@ class CommitUserConflictError(RefusedError):
 
 class LedgerLostError(RefusedError):
     """The history that would tell whether the batch is already in has expired."""
+
+
+class FilesReplacedError(RefusedError):
+    """Files that a compaction was to replace are not in the table any more. The rows are where others put them.
+
+    A refusal and no conflict: the same plan can never be published again, while a conflict is tried again as it is.
+    """
 
 
 class TableChangedError(RefusedError):

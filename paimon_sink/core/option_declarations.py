@@ -342,6 +342,24 @@ EXPIRE_LIMIT = Option(
     _WRITES,
     default="20",
 )
+COMPACT_MIN_FILES = Option(
+    "compact.minFiles",
+    values.count(at_least=2, at_most=100_000),
+    "Leave a partition with fewer small files than this alone. On a stream it also turns compaction on: now and then, "
+    "after a commit, the small files of the partitions just written are rewritten once so many gathered. "
+    "`paimon_sink.compact` takes 2 where it is not set.",
+    "20",
+    _STREAMS,
+    default_note="off",
+)
+COMPACT_MAX_BYTES = Option(
+    "compact.maxBytes",
+    values.size_bytes(at_least="1kb", at_most="16gb"),
+    "On a stream: at most this much is rewritten after one commit, in the process that commits.",
+    "256mb",
+    _STREAMS,
+    default="64mb",
+)
 
 # ---------------------------------------------------------------- promised, not there yet
 
@@ -396,6 +414,8 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     EXPIRE_OLDER_THAN,
     EXPIRE_KEEP_LAST,
     EXPIRE_LIMIT,
+    COMPACT_MIN_FILES,
+    COMPACT_MAX_BYTES,
     MERGE_SCHEMA,
     WATERMARK_COLUMN,
     WATERMARK_DELAY,

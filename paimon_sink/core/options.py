@@ -83,6 +83,8 @@ class SinkOptions:
     """None: snapshots are not expired after commits."""
     expire_keep_last: int = declared.EXPIRE_KEEP_LAST.default_value
     expire_limit: int = declared.EXPIRE_LIMIT.default_value
+    compact_min_files: int | None = None
+    compact_max_bytes: int = declared.COMPACT_MAX_BYTES.default_value
 
     def __post_init__(self) -> None:
         for name in ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition"):
@@ -125,6 +127,8 @@ class SinkOptions:
             expire_older_than_ms=given.take(declared.EXPIRE_OLDER_THAN),
             expire_keep_last=given.take_or_default(declared.EXPIRE_KEEP_LAST),
             expire_limit=given.take_or_default(declared.EXPIRE_LIMIT),
+            compact_min_files=given.take(declared.COMPACT_MIN_FILES),
+            compact_max_bytes=given.take_or_default(declared.COMPACT_MAX_BYTES),
         )
         # Promised and not there yet: only looked at, to refuse them.
         given.take(declared.MERGE_SCHEMA)

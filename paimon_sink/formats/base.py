@@ -8,7 +8,7 @@ split into build, put and settle so that the coordinator owns the loop: it looks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ __all__ = [
     "Head",
     "Ledger",
     "LedgerEntry",
+    "LiveFile",
     "Plan",
     "Prepared",
     "Publication",
@@ -97,6 +98,8 @@ class Replace(Enum):
     NOTHING = "append"
     WRITTEN_PARTITIONS = "dynamic overwrite"
     WHOLE_TABLE = "overwrite"
+    FILES = "compaction"
+    """The files in ``Plan.removed``, by others with the same rows."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ class Plan:
     schema_ids: frozenset[int]
     written_ms: int | None = None
     """When the first of its tasks began to write. None when none said."""
+    removed: frozenset[str] = frozenset()
+    """Paths of the files that a compaction replaces."""
 
     @property
     def rows(self) -> int:
@@ -126,7 +131,7 @@ class Plan:
     @property
     def changes_nothing(self) -> bool:
         """An append, or a replacement of the written partitions, with no file written."""
-        return not self.files and self.replace is not Replace.WHOLE_TABLE
+        return not self.files and not self.removed and self.replace is not Replace.WHOLE_TABLE
 
 
 @dataclass(frozen=True)
@@ -222,6 +227,23 @@ class Split:
     rows: int
 
 
+@dataclass(frozen=True)
+class LiveFile:
+    """A data file of the newest snapshot. ``path`` is relative to the table."""
+
+    path: str
+    partition: tuple[str | None, ...]
+    rows: int
+    size_bytes: int
+    encode: Callable[[], bytes] = field(compare=False, repr=False)
+    """The body of its split, made when it is asked for: most files of a large table are only counted."""
+
+    @property
+    def split(self) -> Split:
+        """What reads this file alone."""
+        return Split(self.encode(), self.rows)
+
+
 # ---------------------------------------------------------------- the contract
 
 
@@ -278,6 +300,8 @@ class Table(ABC):
         """Write all that the snapshot on top of ``head`` needs, without publishing it.
 
         ``properties`` are read last, once what the snapshot names is written: one of them tells how long it took.
+        Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
+        the rows it adds are not those it removes.
         """
 
     @abstractmethod
@@ -334,6 +358,15 @@ class Table(ABC):
 
         Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
         half done, the next call finishes; no snapshot that stays ever names a missing file.
+        """
+
+    @abstractmethod
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
+
+        Each with all its rows, and only those that a task of today could have written: a compaction may replace them.
+        Raises ``UnsupportedTableError`` where rows are deleted by other files, and ``TableChangedError`` when the
+        table's columns changed since it was opened.
         """
 
     # readers

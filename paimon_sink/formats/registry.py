@@ -12,7 +12,7 @@ from paimon_sink.core.option_values import TransformText
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 
-__all__ = ["open_table", "open_to_write"]
+__all__ = ["open_table", "open_to_rewrite", "open_to_write"]
 
 _LONGEST_SHOWN = 100
 
@@ -30,6 +30,13 @@ def open_table(options: SinkOptions) -> Table:
             f"There is no table {options.label}. Check warehouse and table (or path), or write to it first: the "
             "first write creates it."
         )
+    return table
+
+
+def open_to_rewrite(options: SinkOptions) -> Table:
+    """The table, which must be there, checked for what we cannot write."""
+    table = open_table(options)
+    _format(options).check_writable(table)
     return table
 
 

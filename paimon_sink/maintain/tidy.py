@@ -6,13 +6,16 @@ The batch is published when this runs. So nothing here may fail it: trouble is l
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Callable
 
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Table
+from paimon_sink.maintain.compact import compact_groups
 from paimon_sink.maintain.expire import Retention, expire
+from paimon_sink.maintain.groups import plan_a_little
 
-__all__ = ["expire_a_little", "tidy_after_commit"]
+__all__ = ["compact_a_little", "expire_a_little", "is_due", "tidy_after_commit"]
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +39,29 @@ def expire_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
         log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
 
 
+def compact_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+    """Rewrite the small files of the partitions that a batch wrote, when it is its turn to look."""
+    if options.compact_min_files is None or plan.batch_id is None or not is_due(plan, options.compact_min_files):
+        return
+    written = {file.partition for file in plan.files}
+    groups = plan_a_little(
+        (file for file in table.live_files() if file.partition in written),
+        target_bytes=options.target_file_size_bytes,
+        min_files=options.compact_min_files,
+        most_bytes=options.compact_max_bytes,
+    )
+    if groups:
+        compact_groups(table, groups)
+
+
+def is_due(plan: Plan, every: int) -> bool:
+    """Whether this batch is one of those that look: one in ``every``, spread so that none of a stream's habits, such as
+    writing to a partition with every second batch, can miss them for good."""
+    return zlib.crc32(f"{plan.commit_user} {plan.batch_id}".encode()) % every == 0
+
+
 _CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
+    "compact small files": compact_a_little,
     "expire snapshots": expire_a_little,
 }
 """In the order they are done."""

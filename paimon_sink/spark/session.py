@@ -12,7 +12,7 @@ from paimon_sink.spark.source import PwcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["attach", "register"]
+__all__ = ["attach", "register", "use_this_python"]
 
 _REDACTION = "spark.sql.redaction.options.regex"
 _SPARKS_DEFAULT = "(?i)url"
@@ -22,7 +22,7 @@ _SECRET_KEYS = r"(?i)(s3|catalog)[.].*(key|credential|passw|passphrase|to[k]en|s
 
 def register(spark: SparkSession) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
-    _use_this_python(spark)
+    use_this_python(spark)
     _hide_secrets(spark)
     spark.dataSource.register(PwcDataSource)
 
@@ -42,7 +42,7 @@ def _hide_secrets(spark: SparkSession) -> None:
         spark.conf.set(_REDACTION, "|".join(filter(None, (hidden, _SECRET_KEYS))))
 
 
-def _use_this_python(spark: SparkSession) -> None:
+def use_this_python(spark: SparkSession) -> None:
     """In local mode the workers are ours to choose. Spark would take whatever ``python3`` is on PATH."""
     if "PYSPARK_PYTHON" in os.environ or not hasattr(spark, "_jsparkSession"):
         return

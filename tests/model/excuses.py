@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paimon_sink.core.errors import (
     CommitUnknownError,
+    FilesReplacedError,
     LedgerLostError,
     PwcError,
     StaleBatchError,
@@ -26,6 +27,8 @@ def unexcused(error: BaseException, one: Try, stage: Stage, *, is_superseded: bo
             return None if stage.expiries else "nothing ever expired"
         case TableChangedError():
             return None if was_lied_to else "nobody changed the table"
+        case FilesReplacedError():
+            return None if was_lied_to or stage.compactions > one.compactions_before else "nobody replaced a file"
         case StorageError() | CommitUnknownError():
             return None if was_lied_to or saw_expiry else "the store told the truth"
         case PwcError():

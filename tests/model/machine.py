@@ -28,6 +28,7 @@ from tests.support.turns import KilledError
 __all__ = ["JOB", "LIES", "MACHINES", "SinkMachine", "Tally"]
 
 JOB = "a batch job"
+COMPACTION = "a compaction"
 USERS = st.sampled_from(["ann", "bob"])
 SENDERS = st.sampled_from(["ann", "bob", "ann", JOB])
 TASKS = st.integers(min_value=1, max_value=3)
@@ -77,7 +78,7 @@ class SinkMachine(RuleBasedStateMachine):
         self.ledger_lost: set[str] = set()
         self.running: list[Try] = []
         self.highest: dict[str, int] = {}
-        self.batch_jobs = self.foreign_appends = 0
+        self.batch_jobs = self.foreign_appends = self.compactions = 0
         self.seen: object = None
 
     def new_table(self, warehouse: str) -> FormatActions:
@@ -122,7 +123,7 @@ class SinkMachine(RuleBasedStateMachine):
         """The process ends where it is. It is started again with so many tasks, or not yet."""
         Tally.count("kill")
         self._kill(one)
-        if replay_with == 0 or one.batch.user == JOB:
+        if replay_with == 0 or one.batch.user in (JOB, COMPACTION):
             return multiple()
         return self._settled(self._begin(self._batch_of(one.batch.user), replay_with))
 
@@ -130,7 +131,7 @@ class SinkMachine(RuleBasedStateMachine):
     def commit_the_same_files_too(self, one: Try) -> MultipleResults[Try]:
         """A second coordinator with the very messages of another try."""
         Tally.count("commit the same files too")
-        if one.plan is None or one.batch.user == JOB:
+        if one.plan is None or one.batch.user in (JOB, COMPACTION):
             return multiple()
         return self._settled(self._begin(one.batch, 1, plan=one.plan))
 
@@ -138,6 +139,8 @@ class SinkMachine(RuleBasedStateMachine):
     def abort_after_a_commit_was_tried(self, one: Try) -> None:
         """Spark does so when a commit fails: every message is there, and it may have landed."""
         Tally.count("abort")
+        if one.batch.user == COMPACTION:
+            return
         self._guarded(lambda: self.stage.abort(one.batch, one.messages))
 
     @rule(user=USERS, tasks=TASKS, killed_after=st.integers(min_value=0, max_value=6))
@@ -152,6 +155,17 @@ class SinkMachine(RuleBasedStateMachine):
             if not self._is_at_commit(one):
                 one.taker.move()
         self._kill(one)
+
+    @rule(target=tries, ends=st.booleans())
+    def compact(self, ends: bool) -> MultipleResults[Try]:
+        """Small files are put together: at once, or stopped before it looks, to go on whenever it likes."""
+        Tally.count("compact")
+        self.compactions += 1
+        one = self.stage.compact(self.compactions)
+        self.running.append(one)
+        while not (one.taker.over if ends else self._is_at_commit(one)):
+            one.taker.move()
+        return self._settled(one)
 
     # ---------------------------------------------------------------- others
 
@@ -248,6 +262,8 @@ class SinkMachine(RuleBasedStateMachine):
         self.running.remove(one)
         user, number = one.batch
         error = one.taker.error
+        if error is None and user == COMPACTION:
+            return
         if error is None:
             Tally.acknowledged += 1
             self.model.acknowledged.add(one.batch)

@@ -16,6 +16,9 @@ from paimon_sink.commit.fold import fold, fold_one_shot
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Plan, Table
+from paimon_sink.maintain.compact import _POLICY as COMPACTION_POLICY
+from paimon_sink.maintain.compact import Rewrite, publish, rewrite
+from paimon_sink.maintain.compact import plan as plan_compaction
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.write.task import write_task
@@ -38,6 +41,7 @@ class Try:
     expiries_before: int
     plan: Plan | None = None
     messages: Sequence[TaskMessage] = ()
+    compactions_before: int = 0
 
     def __repr__(self) -> str:
         return f"<{self.batch.user} {self.batch.number} at {self.taker.at}>"
@@ -48,7 +52,7 @@ class Stage:
         self.actions = actions
         self.turns = Turns()
         self.files = LyingFileSystem(DiskFileSystem(), gate=self.turns.gate)
-        self.expiries = 0
+        self.expiries = self.compactions = 0
         self.store = RemoteStore("file", warehouse, StorageSettings(), filesystem=self.files)
         self._warehouse = warehouse
 
@@ -67,6 +71,26 @@ class Stage:
         taker = self.turns.start(f"{batch.user} {batch.number}", write_and_commit)
         new = Try(batch, taker, self.files.lies_told, self.expiries)
         return new
+
+    def compact(self, number: int) -> Try:
+        """A compaction that has not moved yet."""
+
+        def rewrite_and_publish() -> Outcome | None:
+            table = self.actions.open(self.store)
+            groups = plan_compaction(table, target_bytes=1 << 20).groups
+            ready = [Rewrite(group, rewrite(table, group)) for group in groups]
+            publish(table, ready, coordinator=self._coordinator(table, COMPACTION_POLICY))
+            self.compactions += 1
+            return None
+
+        taker = self.turns.start(f"compaction {number}", rewrite_and_publish)
+        return Try(
+            Batch("a compaction", number),
+            taker,
+            self.files.lies_told,
+            self.expiries,
+            compactions_before=self.compactions,
+        )
 
     def write_then_abort(self, batch: Batch, *, tasks: int) -> None:
         """The last task never reports."""

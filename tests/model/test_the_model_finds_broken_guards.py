@@ -66,8 +66,8 @@ def a_put_without_an_answer_counts_as_landed(patch: pytest.MonkeyPatch) -> None:
 def a_lost_put_deletes_the_data_files(patch: pytest.MonkeyPatch) -> None:
     publish = Coordinator._publish
 
-    def or_delete(self: Coordinator, plan: Plan, prepared: Prepared) -> bool:
-        landed = publish(self, plan, prepared)
+    def or_delete(self: Coordinator, plan: Plan, prepared: Prepared, puts: Any) -> bool:
+        landed = publish(self, plan, prepared, puts)
         if not landed:
             self._delete(plan.files)
         return landed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
@@ -389,4 +390,5 @@ MUTANTS = (
     ),
     *ICEBERG_MUTANTS,
     *MAINTENANCE_MUTANTS,
+    *COMPACTION_MUTANTS,
 )

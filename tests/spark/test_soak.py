@@ -85,7 +85,8 @@ def counted(lake: Lake, directory: Path) -> Figures:
     place = Place(directory)
     place.make({}, "spark://nowhere")
     return count(
-        place, lake, batches_fed=dict.fromkeys(STREAMS, 2), kills=[], driver_restarts=0, worker_restarts=0, seed=0,
+        place, lake, batches_fed=dict.fromkeys(STREAMS, 2), kills=[], driver_restarts=0, worker_restarts=0, tidy=False,
+        seed=0,
         seconds=0.0,
     )  # fmt: skip
 

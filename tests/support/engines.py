@@ -47,6 +47,10 @@ class OtherEngine(ABC):
     def read_ids(self) -> list[int]:
         """The column ``id`` as its own reader sees it, sorted."""
 
+    @abstractmethod
+    def follow(self, after: int) -> list[int]:
+        """The column ``id`` of every row that a reader of changes gets, who had read up to a snapshot. In any order."""
+
     # maintenance
 
     @abstractmethod

@@ -73,6 +73,10 @@ class IcebergEngine(OtherEngine):
     def read_ids(self) -> list[int]:
         return sorted(native(self.lake).scan().to_arrow()["id"].to_pylist())
 
+    def follow(self, after: int) -> list[int]:
+        scan = native(self.lake).incremental_append_scan(from_snapshot_id_exclusive=after)
+        return list(scan.to_arrow()["id"].to_pylist())
+
     # ------------------------------------------------------------ maintenance
 
     def compact(self, *, commit_user: str | None = None) -> None:

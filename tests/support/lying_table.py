@@ -21,6 +21,7 @@ from paimon_sink.formats.base import (
     Head,
     Ledger,
     LedgerEntry,
+    LiveFile,
     Plan,
     Prepared,
     Publication,
@@ -157,6 +158,9 @@ class LyingTable(Table):
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return self.inner.expire(snapshot_ids)
+
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        return self.inner.live_files(filters)
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         return self.inner.plan_splits(filters)

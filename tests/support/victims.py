@@ -9,10 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_sink.core.steps import Step, listen
+from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 from tests.support.processes import CONTEXT
 
-__all__ = ["COMMIT_STEPS", "RETURNED", "RIVAL_ID", "TASK_STEPS", "Batch", "killed_driver", "killed_task"]
+__all__ = [
+    "COMMIT_STEPS",
+    "RETURNED",
+    "RIVAL_ID",
+    "TASK_STEPS",
+    "Batch",
+    "killed_compaction",
+    "killed_driver",
+    "killed_task",
+]
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
 COMMIT_STEPS = tuple(step for step in Step if step not in TASK_STEPS)
@@ -47,7 +57,12 @@ def killed_driver(lake: Lake, batch: Batch, step: Step | None) -> None:
     _kill(_commit, lake, batch, step)
 
 
-def _kill(run: Callable[[Lake, Batch, Step | None], None], lake: Lake, batch: Batch, step: Step | None) -> None:
+def killed_compaction(lake: Lake, step: Step | None) -> None:
+    """Let somebody compact the table and die."""
+    _kill(_compact, lake, None, step)
+
+
+def _kill(run: Callable[[Lake, Any, Step | None], None], lake: Lake, batch: Batch | None, step: Step | None) -> None:
     victim = CONTEXT.Process(target=run, args=(lake, batch, step), daemon=True)
     victim.start()
     victim.join(_DEAD_WITHIN_S)
@@ -68,6 +83,13 @@ def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:
     else:
         listen(_die_at(step))
     lake.commit(batch.number, *messages)
+    if step is RETURNED:
+        _die()
+
+
+def _compact(lake: Lake, _: None, step: Step | None) -> None:
+    listen(_lose_the_round_and_die(lake) if step is Step.BEFORE_READ_BACK else _die_at(step))
+    compact(lake)
     if step is RETURNED:
         _die()
 

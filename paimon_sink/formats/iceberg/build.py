@@ -7,7 +7,7 @@ merge only appends, and name their files where we could not find them again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,6 +44,7 @@ from pyiceberg.table.update import (
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import Replace
+from paimon_sink.formats.iceberg.compacting import check_no_row_is_deleted
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.merging import Inputs, Leftovers, Weight
@@ -109,13 +110,14 @@ class SnapshotBuilder:
         added: Sequence[DataFile],
         *,
         replace: Replace,
+        is_removed: Callable[[DataFile], bool],
         summary: Mapping[str, str],
         signature: Mapping[str, str],
         properties: Mapping[str, str],
         removed_properties: Sequence[str],
         now_ms: int,
     ) -> Built:
-        manifests = [*self._added(added), *self._kept(added, replace)]
+        manifests = [*self._added(added), *self._kept(added, replace, is_removed)]
         snapshot = Snapshot.model_validate(
             {
                 "snapshot-id": self.snapshot_id,
@@ -164,12 +166,16 @@ class SnapshotBuilder:
         )
 
     def _summary(self, replace: Replace, properties: Mapping[str, str]) -> Summary:
+        # pyiceberg adds up no summary of a replacement; the figures are those of an overwrite.
         operation = Operation.APPEND if replace is Replace.NOTHING else Operation.OVERWRITE
         figures = self._figures.to_dict()
         if any(partition for _, partition in self._changed):
             figures["changed-partition-count"] = str(len(self._changed))
         before = None if self.base is None or self.base.summary is None else self.base.summary
-        return update_snapshot_summaries(Summary(operation=operation, **{**properties, **figures}), before)
+        summary = update_snapshot_summaries(Summary(operation=operation, **{**properties, **figures}), before)
+        if replace is Replace.FILES:
+            return Summary(operation=Operation.REPLACE, **summary.additional_properties)
+        return summary
 
     # ------------------------------------------------------------ manifests
 
@@ -191,7 +197,9 @@ class SnapshotBuilder:
         ]
         yield self._write(self._metadata.default_spec_id, entries)
 
-    def _kept(self, added: Sequence[DataFile], replace: Replace) -> list[ManifestFile]:
+    def _kept(
+        self, added: Sequence[DataFile], replace: Replace, is_removed: Callable[[DataFile], bool]
+    ) -> list[ManifestFile]:
         """The manifests of the base that go on, without what the plan replaces."""
         if self.base is None:
             return []
@@ -206,10 +214,14 @@ class SnapshotBuilder:
             case Replace.NOTHING:
                 return [*self._merged(data), *deletes]
             case Replace.WHOLE_TABLE:
-                return [*self._without(data, partitions=None), *deletes]
+                return [*self._without(data, lambda _: True), *deletes]
             case Replace.WRITTEN_PARTITIONS:
                 self._check_one_spec(data)
-                return [*self._without(data, partitions={values_of(file.partition) for file in added}), *deletes]
+                written = {values_of(file.partition) for file in added}
+                return [*self._without(data, lambda file: values_of(file.partition) in written), *deletes]
+            case Replace.FILES:
+                check_no_row_is_deleted(deletes, table=".".join(self.native.name()))
+                return [*self._without(data, is_removed), *deletes]
 
     def _check_one_spec(self, manifests: Iterable[ManifestFile]) -> None:
         if any(manifest.partition_spec_id != self._metadata.default_spec_id for manifest in manifests):
@@ -257,15 +269,11 @@ class SnapshotBuilder:
         adopted.sequence_number = UNASSIGNED_SEQ
         return adopted
 
-    def _without(
-        self, manifests: list[ManifestFile], *, partitions: set[tuple[object, ...]] | None
-    ) -> Iterator[ManifestFile]:
-        """The manifests less the files of some partitions, or of all, which are on record as deleted."""
+    def _without(self, manifests: list[ManifestFile], is_removed: Callable[[DataFile], bool]) -> Iterator[ManifestFile]:
+        """The manifests less some of their files, which are on record as deleted."""
         for manifest in manifests:
             entries = self._entries(manifest)
-            gone = [
-                entry for entry in entries if partitions is None or values_of(entry.data_file.partition) in partitions
-            ]
+            gone = [entry for entry in entries if is_removed(entry.data_file)]
             if not gone:
                 yield manifest
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,8 +23,10 @@ from pyiceberg.expressions import (
     LessThanOrEqual,
     NotNull,
 )
+from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
@@ -37,7 +39,7 @@ from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.scan import scan_file
 
-__all__ = ["plan_splits", "read_split"]
+__all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
 
 _SPLIT_BYTES = 128 << 20
 _OPEN_COST_BYTES = 4 << 20
@@ -74,13 +76,26 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    return [
-        Split(
-            json.dumps({"filters": usable, "files": [_encoded(native, task) for task in group]}).encode("utf-8"),
-            sum(task.file.record_count for task in group),
-        )
-        for group in _packed(tasks)
-    ]
+    return [_split(native, group, usable) for group in _packed(tasks)]
+
+
+def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[Record], bool]:
+    """Whether the filters leave a partition of the default spec. All of its files, whatever their bounds are."""
+    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    spec, schema = native.spec(), native.schema()
+    projected = inclusive_projection(schema, spec)(_expression(native, usable))
+    partition_schema = Schema(*spec.partition_type(schema).fields)
+    return expression_evaluator(partition_schema, projected, case_sensitive=True)
+
+
+def split_of(native: NativeTable, file: DataFile) -> bytes:
+    """The body of a split of one file with all its rows, in a snapshot that deletes none."""
+    return _split(native, [FileScanTask(file, set())], []).body
+
+
+def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:
+    body = {"filters": usable, "files": [_encoded(native, task) for task in tasks]}
+    return Split(json.dumps(body).encode("utf-8"), sum(task.file.record_count for task in tasks))
 
 
 def read_split(

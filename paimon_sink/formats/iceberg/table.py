@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ from paimon_sink.formats.base import (
     Head,
     Ledger,
     LedgerEntry,
+    LiveFile,
     Plan,
     Prepared,
     Publication,
@@ -41,6 +43,7 @@ from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
+from paimon_sink.formats.iceberg.compacting import Removal, live_files
 from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
@@ -66,6 +69,7 @@ __all__ = ["IcebergTable"]
 log = logging.getLogger(__name__)
 
 _COMMIT_ID = "pwc.commit-id"
+_LOOKS = 10
 
 
 @dataclass(frozen=True)
@@ -174,16 +178,19 @@ class IcebergTable(Table):
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
         to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
+        removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
             built = builder.build(
                 added,
                 replace=plan.replace,
                 summary=properties,
                 signature=_signature(plan, commit_id),
+                is_removed=removal.takes,
                 properties=to_set,
                 removed_properties=to_remove,
                 now_ms=now_ms,
             )
+            removal.check(plan.files)
         except Exception as error:
             # May go: no request that names them was sent.
             self._delete(builder.files)
@@ -276,13 +283,31 @@ class IcebergTable(Table):
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
 
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        for _ in range(_LOOKS):
+            with suppress(CommitConflictError):
+                return self._live_files(filters)
+        return self._live_files(filters)
+
+    def _live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+        """Raises ``CommitConflictError`` when the snapshot expired while it was read."""
+        native = self._loaded()
+        head = self._readable_head(native.metadata)
+        if native.metadata.current_schema_id != self.schema_id or native.metadata.spec() != self.partitioning.spec:
+            raise TableChangedError(
+                f"The columns or the partitioning of {self.label} changed while it was in use. Nothing was done; run "
+                "it again."
+            )
+        try:
+            return [] if head is None else live_files(native, head, filters, relative=self._relative, table=self.label)
+        except FileNotFoundError as error:
+            raise self._build_failed(_Seen(native, head, Ledger()), error) from error
+
     # ------------------------------------------------------------ readers
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         native = self._loaded()
-        head = self._head(native.metadata)
-        if head is None and self.branch != MAIN_BRANCH:
-            raise OptionError(f"Cannot read {self.label}: it has no branch {self.branch!r}.")
+        head = self._readable_head(native.metadata)
         return plan_splits(native, head, filters, label=self.label)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -306,6 +331,12 @@ class IcebergTable(Table):
     def _head(self, metadata: TableMetadata) -> Snapshot | None:
         ref = metadata.refs.get(self.branch)
         return None if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
+
+    def _readable_head(self, metadata: TableMetadata) -> Snapshot | None:
+        head = self._head(metadata)
+        if head is None and self.branch != MAIN_BRANCH:
+            raise OptionError(f"Cannot read {self.label}: it has no branch {self.branch!r}.")
+        return head
 
     def _holds(self, metadata: TableMetadata, prepared: Prepared) -> bool:
         found = metadata.snapshot_by_id(prepared.snapshot_id)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pypaimon.build_info import full_version
-from pypaimon.common.predicate_builder import PredicateBuilder
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.read.split_serializer import deserialize_split_v1, serialize_split_v1
@@ -30,11 +30,11 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import (
     Claim,
     ClosedFile,
-    Comparison,
     Filter,
     Head,
     Ledger,
     LedgerEntry,
+    LiveFile,
     Plan,
     Prepared,
     Publication,
@@ -48,6 +48,13 @@ from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.chain import Built, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
+from paimon_sink.formats.paimon.compacting import (
+    check_no_row_is_deleted,
+    compacted,
+    is_rewritable,
+    live_file,
+    taken_out,
+)
 from paimon_sink.formats.paimon.entries import (
     ADD,
     UNAWARE_BUCKET,
@@ -60,6 +67,7 @@ from paimon_sink.formats.paimon.entries import (
 from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonStanding
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
+from paimon_sink.formats.paimon.predicates import partition_predicate
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import (
     BASE,
@@ -80,6 +88,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_NAME_BYTES = 255
 _SNAPSHOT_VERSION = 3
+_LOOKS = 10
+_KINDS = {Replace.NOTHING: "APPEND", Replace.FILES: "COMPACT"}
 
 
 @dataclass(frozen=True)
@@ -198,7 +208,10 @@ class PaimonTable(Table):
         seen: _Seen = head.native
         existing = self._manifests_of(seen.snapshot)
         added = self._entries_of(plan)
-        entries = [*self._replaced(plan, seen.snapshot, existing, added), *added]
+        replaced = self._replaced(plan, seen.snapshot, existing, added)
+        if plan.replace is Replace.FILES:
+            added = compacted(added, replaced, table=self.label)
+        entries = [*replaced, *added]
         merged = self._merged(seen.snapshot, existing)
         unique = uuid.uuid4()
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
@@ -230,7 +243,7 @@ class PaimonTable(Table):
             delta_record_count=delta_rows,
             commit_user=plan.commit_user,
             commit_identifier=BATCH_COMMIT_IDENTIFIER if plan.batch_id is None else plan.batch_id,
-            commit_kind="APPEND" if plan.replace is Replace.NOTHING else "OVERWRITE",
+            commit_kind=_KINDS.get(plan.replace, "OVERWRITE"),
             time_millis=now_ms,
             watermark=before.watermark if before else None,
             statistics=before.statistics if before else None,
@@ -329,13 +342,34 @@ class PaimonTable(Table):
             path_of=self._path_of,
         ).expire(snapshot_ids)
 
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        for _ in range(_LOOKS):
+            with suppress(CommitConflictError):
+                return self._live_files(filters)
+        return self._live_files(filters)
+
+    def _live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+        """Raises ``CommitConflictError`` when the snapshot expired while it was read."""
+        newest = self._snapshots.newest()
+        if newest is None:
+            return []
+        # After the snapshot: then none of its files has a column that is not known here.
+        if max(self._schemas.ids(), default=None) != self.schema_id:
+            raise TableChangedError(
+                f"The columns of {self.label} changed while it was in use. Nothing was done; run it again."
+            )
+        check_no_row_is_deleted(newest, table=self.label)
+        predicate = partition_predicate(filters, self.native, self.schema)
+        live = self._live_entries(newest, self._manifests_of(newest), predicate, drop_stats=True)
+        return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
+
     # ------------------------------------------------------------ readers
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         builder = self.native.new_read_builder()
-        predicates = [self._predicate(wanted) for wanted in filters if self._prunes(wanted)]
-        if predicates:
-            builder = builder.with_partition_filter(PredicateBuilder.and_predicates(predicates))
+        predicate = partition_predicate(filters, self.native, self.schema)
+        if predicate is not None:
+            builder = builder.with_partition_filter(predicate)
         return [Split(serialize_split_v1(split), split.row_count) for split in builder.new_scan().plan().splits()]
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -344,36 +378,6 @@ class PaimonTable(Table):
         yield from builder.new_read().to_arrow_batch_reader([native])
 
     # ------------------------------------------------------------ inside
-
-    def _prunes(self, wanted: Filter) -> bool:
-        """Whether the filter is on a partition column and compares values that Spark and pypaimon order alike."""
-        if wanted.column not in self.partition_keys or pa.types.is_timestamp(self.schema.field(wanted.column).type):
-            return False
-        if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-            return True
-        values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
-        return all(value is not None for value in values)
-
-    def _predicate(self, wanted: Filter) -> Any:
-        builder = PredicateBuilder(self.native.partition_keys_fields)
-        column, value = wanted.column, wanted.value
-        match wanted.comparison:
-            case Comparison.EQ:
-                return builder.equal(column, value)
-            case Comparison.LT:
-                return builder.less_than(column, value)
-            case Comparison.LE:
-                return builder.less_or_equal(column, value)
-            case Comparison.GT:
-                return builder.greater_than(column, value)
-            case Comparison.GE:
-                return builder.greater_or_equal(column, value)
-            case Comparison.IN:
-                return builder.is_in(column, list(value))
-            case Comparison.IS_NULL:
-                return builder.is_null(column)
-            case Comparison.IS_NOT_NULL:
-                return builder.is_not_null(column)
 
     def _directory(self, partition: tuple[Any, ...], bucket: int = UNAWARE_BUCKET) -> str:
         return str(self._paths.relative_bucket_path(partition, bucket, canonical_partition=True))
@@ -422,16 +426,40 @@ class PaimonTable(Table):
     def _replaced(
         self, plan: Plan, base: Snapshot | None, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
     ) -> list[ManifestEntry]:
-        if plan.replace is Replace.NOTHING or not manifests:
+        if plan.replace is Replace.NOTHING:
             return []
-        try:
-            live = self._manifests.read_entries_parallel(manifests, drop_stats=False)
-        except FileNotFoundError as error:
-            raise self._missing(base, error) from error
+        live = self._live_entries(base, manifests)
+        if plan.replace is Replace.FILES:
+            if base is not None:
+                check_no_row_is_deleted(base, table=self.label)
+            live = taken_out(plan.removed, live, path_of=self._path_of, table=self.label)
         if plan.replace is Replace.WRITTEN_PARTITIONS:
             written = {tuple(entry.partition.values) for entry in added}
             live = [entry for entry in live if tuple(entry.partition.values) in written]
         return [as_deletion(entry) for entry in live]
+
+    def _live_entries(
+        self,
+        snapshot: Snapshot | None,
+        manifests: list[ManifestFileMeta],
+        predicate: Any = None,
+        *,
+        drop_stats: bool = False,
+    ) -> list[ManifestEntry]:
+        if predicate is not None:
+            manifests = [
+                found
+                for found in manifests
+                if predicate.test_by_simple_stats(
+                    found.partition_stats, found.num_added_files + found.num_deleted_files
+                )
+            ]
+        try:
+            return list(
+                self._manifests.read_entries_parallel(manifests, drop_stats=drop_stats, partition_filter=predicate)
+            )
+        except FileNotFoundError as error:
+            raise self._missing(snapshot, error) from error
 
     def _delete_manifests(self, names: Sequence[str]) -> None:
         for name in names:

@@ -1,0 +1,99 @@
+"""What a compaction needs of an Iceberg table: its files one by one, and proof that those it replaces are there.
+
+The snapshot is a ``replace``: the same rows in other files. Readers of appended rows skip it. New files get the
+sequence number of their snapshot, so that deletes from before would not reach their rows: where there are any, it is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from pyiceberg.manifest import DataFile as ManifestDataFile
+from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry, ManifestFile
+from pyiceberg.table import Table as NativeTable
+from pyiceberg.table.snapshots import Snapshot
+
+from paimon_sink.core.errors import FilesReplacedError, RefusedError, UnsupportedTableError
+from paimon_sink.core.messages import DataFile
+from paimon_sink.formats.base import Filter, LiveFile
+from paimon_sink.formats.iceberg.file_io import store_path
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.partitions import values_of
+from paimon_sink.formats.iceberg.read import partition_test, split_of
+
+__all__ = ["Removal", "check_no_row_is_deleted", "live_files"]
+
+
+def live_files(
+    native: NativeTable, head: Snapshot, filters: Sequence[Filter], *, relative: Callable[[str], str], table: str
+) -> list[LiveFile]:
+    """The data files of a snapshot that were written with the partitioning of today, oldest first."""
+    manifests = read_manifests(head, native.io)
+    check_no_row_is_deleted(manifests, table=table)
+    is_wanted = partition_test(native, filters)
+    entries: list[ManifestEntry] = []
+    for manifest in manifests:
+        if manifest.partition_spec_id == native.metadata.default_spec_id:
+            entries += read_entries(manifest, native.io)
+    entries.sort(key=lambda entry: entry.sequence_number or 0)
+    return [
+        LiveFile(
+            path=relative(file.file_path),
+            partition=tuple(None if value is None else str(value) for value in values_of(file.partition)),
+            rows=file.record_count,
+            size_bytes=file.file_size_in_bytes,
+            encode=partial(split_of, native, file),
+        )
+        for file in (entry.data_file for entry in entries)
+        if is_wanted(file.partition) and _is_rewritable(file, relative)
+    ]
+
+
+def _is_rewritable(file: ManifestDataFile, relative: Callable[[str], str]) -> bool:
+    """Whether it is Parquet inside of the table, as all that we write."""
+    return file.file_format == FileFormat.PARQUET and relative(file.file_path) != store_path(file.file_path)
+
+
+def check_no_row_is_deleted(manifests: Iterable[ManifestFile], *, table: str) -> None:
+    """Deletes reach rows by the age of their file, which a new file would not have."""
+    for manifest in manifests:
+        has_files = manifest.has_added_files() or manifest.has_existing_files()
+        if manifest.content == ManifestContent.DELETES and has_files:
+            raise UnsupportedTableError(
+                f"Cannot compact {table}: it has delete files. Nothing was committed. Compact it with the engine that "
+                "wrote them."
+            )
+
+
+class Removal:
+    """The files that a plan replaces, ticked off as they are met in the manifests of the head."""
+
+    def __init__(self, removed: frozenset[str], *, relative: Callable[[str], str], table: str) -> None:
+        self._removed = removed
+        self._relative = relative
+        self._table = table
+        self._rows: dict[str, int] = {}
+
+    def takes(self, file: ManifestDataFile) -> bool:
+        path = self._relative(file.file_path)
+        if path in self._removed:
+            self._rows[path] = file.record_count
+        return path in self._removed
+
+    def check(self, added: Sequence[DataFile]) -> None:
+        """Raise unless all of them were met, with as many rows as the new files have."""
+        gone = self._removed - self._rows.keys()
+        if gone:
+            raise FilesReplacedError(
+                f"Cannot compact {self._table}: {len(gone)} of the {len(self._removed)} files to replace are not in "
+                f"the table any more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was "
+                "committed; run it again."
+            )
+        before, after = sum(self._rows.values()), sum(file.rows for file in added)
+        if self._removed and before != after:
+            raise RefusedError(
+                f"Cannot compact {self._table}: the new files have {after:,} rows, those to replace have {before:,}. "
+                "Nothing was committed. Check the table with pwc verify --deep."
+            )

@@ -1,0 +1,98 @@
+"""What a compaction needs of a Paimon table: its files one by one, and entries that put some in place of others.
+
+As Java's append compaction does it: one snapshot of the kind COMPACT, whose entries take the old files out and put the
+new ones in with the file source COMPACT. Readers of changes skip such snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from pypaimon.manifest.schema.manifest_entry import ManifestEntry
+from pypaimon.read.split import DataSplit
+from pypaimon.read.split_serializer import serialize_split_v1
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.table.file_store_table import FileStoreTable
+from pypaimon.utils.file_store_path_factory import canonical_data_file_path
+
+from paimon_sink.core.errors import FilesReplacedError, RefusedError, UnsupportedTableError
+from paimon_sink.formats.base import LiveFile
+from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
+
+__all__ = ["check_no_row_is_deleted", "compacted", "is_rewritable", "live_file", "taken_out"]
+
+_COMPACT = 1
+"""Paimon's ``FileSource.COMPACT``."""
+
+
+def check_no_row_is_deleted(snapshot: Snapshot, *, table: str) -> None:
+    """An index manifest may hold deletion vectors. Rows they delete would come back in a new file."""
+    if snapshot.index_manifest:
+        raise UnsupportedTableError(
+            f"Cannot compact {table}: its newest snapshot has an index, which may hold deletion vectors. Nothing was "
+            "committed. Compact it with the engine that wrote them."
+        )
+
+
+def is_rewritable(entry: ManifestEntry) -> bool:
+    """Whether the file is one that an append table without buckets has, where its path says."""
+    file = entry.file
+    return entry.bucket == UNAWARE_BUCKET and not file.external_path and not file.delete_row_count
+
+
+def live_file(entry: ManifestEntry, native: FileStoreTable, *, path: str) -> LiveFile:
+    """The entry as something that can be read alone. Its schema goes with it: older files are read as of today."""
+    file, values = entry.file, tuple(entry.partition.values)
+
+    def encode() -> bytes:
+        file.file_path = canonical_data_file_path(native, values, entry.bucket, file.file_name)
+        return bytes(serialize_split_v1(DataSplit([file], entry.partition, entry.bucket, raw_convertible=True)))
+
+    return LiveFile(
+        path=path,
+        partition=tuple(None if value is None else str(value) for value in values),
+        rows=int(file.row_count),
+        size_bytes=int(file.file_size),
+        encode=encode,
+    )
+
+
+def taken_out(
+    removed: frozenset[str], live: Iterable[ManifestEntry], *, path_of: Callable[[ManifestEntry], str], table: str
+) -> list[ManifestEntry]:
+    """The live entries of the files to remove, all of them."""
+    found = {path: entry for entry in live if (path := path_of(entry)) in removed}
+    gone = removed - found.keys()
+    if gone:
+        raise FilesReplacedError(
+            f"Cannot compact {table}: {len(gone)} of the {len(removed)} files to replace are not in the table any "
+            f"more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was committed; run it "
+            "again."
+        )
+    return list(found.values())
+
+
+def compacted(added: Sequence[ManifestEntry], removed: Sequence[ManifestEntry], *, table: str) -> list[ManifestEntry]:
+    """The new entries as those of a compaction. Sequence numbers start where the oldest file of the partition did."""
+    before, after = (sum(entry.file.row_count for entry in entries) for entries in (removed, added))
+    if before != after:
+        raise RefusedError(
+            f"Cannot compact {table}: the new files have {after:,} rows, those to replace have {before:,}. Nothing was "
+            "committed. Check the table with pwc verify --deep."
+        )
+    first: dict[tuple[object, ...], int] = {}
+    for entry in removed:
+        key, number = tuple(entry.partition.values), entry.file.min_sequence_number
+        first[key] = min(number, first.get(key, number))
+    return [_compacted(entry, first.get(tuple(entry.partition.values), 0)) for entry in added]
+
+
+def _compacted(entry: ManifestEntry, first: int) -> ManifestEntry:
+    file = replace(
+        entry.file,
+        file_source=_COMPACT,
+        min_sequence_number=first,
+        max_sequence_number=first + entry.file.row_count - 1,
+    )
+    return ManifestEntry(entry.kind, entry.partition, entry.bucket, entry.total_buckets, file)

@@ -1,0 +1,52 @@
+"""Filters as pypaimon's predicates, where they are on partition columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pypaimon.common.predicate_builder import PredicateBuilder
+from pypaimon.table.file_store_table import FileStoreTable
+
+from paimon_sink.formats.base import Comparison, Filter
+
+__all__ = ["partition_predicate"]
+
+
+def partition_predicate(filters: Sequence[Filter], native: FileStoreTable, schema: pa.Schema) -> Any:
+    """All of the filters that rule partitions out, or None when none does."""
+    builder = PredicateBuilder(native.partition_keys_fields)
+    usable = [wanted for wanted in filters if wanted.column in native.partition_keys and _prunes(wanted, schema)]
+    return PredicateBuilder.and_predicates([_predicate(builder, wanted) for wanted in usable]) if usable else None
+
+
+def _prunes(wanted: Filter, schema: pa.Schema) -> bool:
+    """Whether the filter compares values that Spark and pypaimon order alike."""
+    if pa.types.is_timestamp(schema.field(wanted.column).type):
+        return False
+    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return True
+    values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
+    return all(value is not None for value in values)
+
+
+def _predicate(builder: PredicateBuilder, wanted: Filter) -> Any:
+    column, value = wanted.column, wanted.value
+    match wanted.comparison:
+        case Comparison.EQ:
+            return builder.equal(column, value)
+        case Comparison.LT:
+            return builder.less_than(column, value)
+        case Comparison.LE:
+            return builder.less_or_equal(column, value)
+        case Comparison.GT:
+            return builder.greater_than(column, value)
+        case Comparison.GE:
+            return builder.greater_or_equal(column, value)
+        case Comparison.IN:
+            return builder.is_in(column, list(value))
+        case Comparison.IS_NULL:
+            return builder.is_null(column)
+        case Comparison.IS_NOT_NULL:
+            return builder.is_not_null(column)

@@ -1,0 +1,318 @@
+"""Many small files into few: planned from the newest snapshot, rewritten by tasks, published as one snapshot.
+
+It may run beside live writers. Appends never hinder it. When somebody else replaced the files of a group meanwhile,
+that group is dropped and the others go in: the table is then as if the group had never been planned.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from paimon_sink.commit.coordinator import Coordinator
+from paimon_sink.commit.decide import Policy
+from paimon_sink.commit.fold import oldest_write, written_files
+from paimon_sink.core.errors import (
+    CorruptTableError,
+    FilesReplacedError,
+    OptionError,
+    PwcError,
+    StorageError,
+    TableChangedError,
+)
+from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.base import Filter, LiveFile, Plan, Replace, Table
+from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
+from paimon_sink.write.task import write_task
+
+__all__ = [
+    "COMMIT_USER",
+    "Compaction",
+    "CompactionPlan",
+    "PartitionPlan",
+    "Rewrite",
+    "compact_groups",
+    "discard",
+    "plan",
+    "plan_as_asked",
+    "publish",
+    "rewrite",
+]
+
+log = logging.getLogger(__name__)
+
+COMMIT_USER = "pwc-compact"
+"""Each run has this name with an id of its own behind it: no stream can be called the same."""
+
+_MIN_FILES = 2
+_POLICY = Policy(ledger_retention_ms=sys.maxsize)
+"""The ledger goes on as it is: how long a silent user stays in it is for its own writers to say."""
+
+
+# ---------------------------------------------------------------- plan
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """One partition as it is, and about how many files it will have."""
+
+    partition: Partition
+    files: int
+    size_bytes: int
+    files_after: int
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a compaction would do to the newest snapshot."""
+
+    table: str
+    files: int
+    size_bytes: int
+    groups: tuple[Group, ...]
+    partitions: tuple[PartitionPlan, ...]
+    """Those that change."""
+
+
+def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequence[Filter] = ()) -> CompactionPlan:
+    """Look at the newest snapshot, or at the partitions that the filters leave of it."""
+    live = table.live_files(filters)
+    groups = plan_groups(live, target_bytes=target_bytes, min_files=min_files)
+    return CompactionPlan(
+        table=table.label,
+        files=len(live),
+        size_bytes=sum(file.size_bytes for file in live),
+        groups=tuple(groups),
+        partitions=tuple(_partitions(live, groups)),
+    )
+
+
+def plan_as_asked(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
+    """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
+    if options.where is not None:
+        raise OptionError(
+            f"Cannot compact {table.label}: where chooses rows, and a compaction takes whole files. Choose partitions "
+            "with partition.*."
+        )
+    return plan(
+        table,
+        target_bytes=options.target_file_size_bytes,
+        min_files=options.compact_min_files or _MIN_FILES,
+        filters=filters,
+    )
+
+
+def _partitions(live: Sequence[LiveFile], groups: Sequence[Group]) -> Iterator[PartitionPlan]:
+    files: dict[Partition, list[LiveFile]] = {}
+    for file in live:
+        files.setdefault(file.partition, []).append(file)
+    changing: dict[Partition, list[Group]] = {}
+    for group in groups:
+        changing.setdefault(group.partition, []).append(group)
+    for partition, some in changing.items():
+        there = files[partition]
+        size = sum(file.size_bytes for file in there)
+        yield PartitionPlan(partition, len(there), size, files_after(len(there), some))
+
+
+# ---------------------------------------------------------------- rewrite
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A group and what a task wrote for it."""
+
+    group: Group
+    message: TaskMessage
+
+
+def rewrite(table: Table, group: Group) -> TaskMessage:
+    """Write the rows of a group anew, in their order. Raises ``FilesReplacedError`` when others replaced its files."""
+    try:
+        message = write_task(
+            _rows(table, group),
+            table=table,
+            incoming=table.schema,
+            case_sensitive=True,
+            target_bytes=group.file_bytes,
+            query_id=None,
+        )
+    except Exception as error:
+        # The task removed what it wrote. Files that others replaced may be expired and deleted by now.
+        if _is_overtaken(table, group):
+            raise FilesReplacedError(
+                f"Cannot compact {table.label}: files of {_name(group)} were replaced or deleted while they were read. "
+                "Nothing was committed; run it again."
+            ) from error
+        if isinstance(error, PwcError):
+            raise
+        kind = StorageError if isinstance(error, OSError) else CorruptTableError
+        raise kind(
+            f"Cannot compact {table.label}: files of {_name(group)} cannot be read or written anew ({error!r}). "
+            "Nothing was committed. Check the table with pwc verify."
+        ) from error
+    strange = [file for file in message.files if file.partition != group.partition]
+    if strange:
+        # May go: the message never left this function.
+        _delete(table, message.files)
+        raise TableChangedError(
+            f"Cannot compact {table.label}: rows of {_name(group)} belong to another partition now, such as those of "
+            f"{strange[0].path}. Nothing was committed. Either the partitioning changed meanwhile, then run it again; "
+            "or another engine filed rows under the wrong partition."
+        )
+    return message
+
+
+def _rows(table: Table, group: Group) -> Iterator[pa.RecordBatch]:
+    for file in group.files:
+        rows = 0
+        for batch in table.read_split(file.split, table.schema.names):
+            rows += batch.num_rows
+            yield batch
+        if rows != file.rows:
+            raise CorruptTableError(
+                f"Cannot compact {table.label}: {file.path} has {rows:,} rows, its manifest says {file.rows:,}. "
+                "Nothing was committed. Restore the file, or roll the table back."
+            )
+
+
+def _is_overtaken(table: Table, group: Group) -> bool:
+    try:
+        return not group.paths <= {file.path for file in table.live_files()}
+    except (OSError, PwcError):
+        # Then the error that led here says more.
+        return False
+
+
+def _name(group: Group) -> str:
+    values = ", ".join("null" if value is None else value for value in group.partition)
+    return f"the partition {values}" if values else "the table"
+
+
+# ---------------------------------------------------------------- publish
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """How a compaction ended. ``snapshot_id`` is None when there was nothing to do."""
+
+    table: str
+    snapshot_id: int | None = None
+    groups: int = 0
+    conflicts: int = 0
+    """Groups that others overtook. Nothing of them was changed."""
+    files_before: int = 0
+    files_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    rows: int = 0
+
+
+def publish(
+    table: Table,
+    rewrites: Sequence[Rewrite],
+    *,
+    conflicts: int = 0,
+    properties: Mapping[str, str] | None = None,
+    coordinator: Coordinator | None = None,
+) -> Compaction:
+    """Put the new files in place of the old ones, in one snapshot.
+
+    Groups that were overtaken while they were rewritten are dropped, with their new files. Raises
+    ``FilesReplacedError`` when none is left, or when one is overtaken in the very moment of the commit.
+    """
+    live = {file.path for file in table.live_files()} if rewrites else set()
+    standing = [found for found in rewrites if found.group.paths <= live]
+    overtaken = [found for found in rewrites if not found.group.paths <= live]
+    # May go: what they would replace is gone. Those that are in were published before, by somebody else.
+    _delete(table, [file for found in overtaken for file in found.message.files if file.path not in live])
+    conflicts += len(overtaken)
+    if not standing:
+        if not conflicts:
+            return Compaction(table.label)
+        raise FilesReplacedError(
+            f"Cannot compact {table.label}: others replaced or deleted files of all {conflicts} groups meanwhile. "
+            "Nothing was committed; run it again."
+        )
+    outcome = (coordinator or Coordinator(table, _POLICY, properties or {})).replace_files(_plan(standing))
+    files = [file for found in standing for file in found.message.files]
+    log.info("%d groups of files of %s are compacted in snapshot %s", len(standing), table.label, outcome.snapshot_id)
+    return Compaction(
+        table=table.label,
+        snapshot_id=outcome.snapshot_id,
+        groups=len(standing),
+        conflicts=conflicts,
+        files_before=sum(len(found.group.files) for found in standing),
+        files_after=len(files),
+        bytes_before=sum(found.group.size_bytes for found in standing),
+        bytes_after=sum(file.size_bytes for file in files),
+        rows=sum(file.rows for file in files),
+    )
+
+
+def _plan(rewrites: Sequence[Rewrite]) -> Plan:
+    messages = [found.message for found in rewrites]
+    identities = {message.table_identity for message in messages}
+    if len(identities) > 1:
+        raise TableChangedError(
+            "The table was dropped and created again while it was compacted. Nothing was committed; run it again."
+        )
+    return Plan(
+        commit_user=f"{COMMIT_USER}-{uuid.uuid4()}",
+        batch_id=None,
+        query_id=None,
+        files=written_files(messages),
+        replace=Replace.FILES,
+        table_identity=identities.pop(),
+        schema_ids=frozenset(message.schema_id for message in messages),
+        # Those who clean up may take new files for orphans when a compaction takes its time.
+        written_ms=oldest_write(messages),
+        removed=frozenset(path for found in rewrites for path in found.group.paths),
+    )
+
+
+def discard(table: Table, rewrites: Sequence[Rewrite]) -> None:
+    """Delete what was written for groups that nobody tried to publish."""
+    _delete(table, [file for found in rewrites for file in found.message.files])
+
+
+def _delete(table: Table, files: Sequence[DataFile]) -> None:
+    for file in files:
+        try:
+            table.store.delete(table.store.join(table.location, file.path))
+        except (OSError, PwcError) as error:
+            log.warning("Left %s of %s behind: %s", file.path, table.label, error)
+
+
+# ---------------------------------------------------------------- all of it, in this process
+
+
+def compact_groups(
+    table: Table,
+    groups: Sequence[Group],
+    *,
+    properties: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Compaction:
+    """Rewrite the groups one after the other and publish them."""
+    rewrites: list[Rewrite] = []
+    conflicts = 0
+    try:
+        for done, group in enumerate(groups, 1):
+            try:
+                rewrites.append(Rewrite(group, rewrite(table, group)))
+            except FilesReplacedError as error:
+                conflicts += 1
+                log.warning("%s", error)
+            if progress is not None:
+                progress(done, len(groups))
+    except BaseException:
+        discard(table, rewrites)
+        raise
+    return publish(table, rewrites, conflicts=conflicts, properties=properties)
