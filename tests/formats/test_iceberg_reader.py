@@ -20,6 +20,7 @@ from paimon_sink.formats.base import Comparison, Filter, Table
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.schema import spark_schema
 from tests.support import tasks
+from tests.support.iceberg_deletes import delete_a_row
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
 
@@ -236,6 +237,19 @@ def test_rows_that_another_engine_deleted_are_gone(lake: Lake) -> None:
 
     assert lake.ids() == [1, 3, 4]
     assert IcebergEngine(lake).read_ids() == [1, 3, 4]
+
+
+def test_a_row_that_a_delete_file_hides_stays_hidden_while_we_write(lake: Lake) -> None:
+    lake = lake.with_options(**{"table.commit.manifest.min-count-to-merge": "2"})
+    lake.append(0, rows(0, 1))
+    delete_a_row(lake)
+
+    for number in range(1, 5):
+        lake.append(number, rows(10 + number))
+
+    assert lake.ids() == IcebergEngine(lake).read_ids() == [1, 11, 12, 13, 14]
+    lake.commit(5, lake.write(rows(0)), overwrite=True)
+    assert lake.ids() == IcebergEngine(lake).read_ids() == [0]
 
 
 def test_a_table_that_another_engine_made_is_written_and_read(lake: Lake) -> None:
