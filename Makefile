@@ -104,7 +104,7 @@ soak: java $(READY) ## Any order of faults against the model, then kill a real c
 
 .PHONY: races
 races: $(READY) ## Many processes commit to one table at once, in full length: 8 x 200 and 8 x 100 commits
-	@PWC_RACE_COMMITS=100 $(VENV)/bin/pytest tests/faults/test_races.py tests/formats/test_iceberg_races.py $(PYTEST_ARGS)
+	@PWC_RACES=full $(VENV)/bin/pytest tests/faults/test_races.py tests/formats/test_iceberg_races.py $(PYTEST_ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Switch off one protection after the other, and see that its tests notice

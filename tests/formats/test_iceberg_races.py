@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.support.iceberg_engine import native
 from tests.support.lake import Lake
-from tests.support.racer import Errand, race
+from tests.support.racer import Errand, race, some_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-
-COMMITS_ON_SQLITE = int(os.environ.get("PWC_RACE_COMMITS", "25"))
-"""For each of eight processes. ``make races`` asks for a hundred, which takes minutes."""
 
 
 def run_race(lake: Lake, *, writers: int, commits: int) -> None:
@@ -32,17 +27,17 @@ def run_race(lake: Lake, *, writers: int, commits: int) -> None:
 
 
 def test_eight_processes_on_sqlite_lose_nothing(iceberg_sqlite_lake: Lake) -> None:
-    run_race(iceberg_sqlite_lake, writers=8, commits=COMMITS_ON_SQLITE)
+    run_race(iceberg_sqlite_lake, writers=8, commits=some_of(100))
 
     [newest] = [native(iceberg_sqlite_lake).current_snapshot()]
     assert newest is not None
-    assert len(newest.manifests(native(iceberg_sqlite_lake).io)) < 8 * COMMITS_ON_SQLITE / 3
+    assert len(newest.manifests(native(iceberg_sqlite_lake).io)) < 8 * some_of(100) / 3
 
 
 @pytest.mark.s3
 def test_four_processes_on_a_rest_catalog_lose_nothing(iceberg_rest_lake: Lake) -> None:
-    run_race(iceberg_rest_lake, writers=4, commits=50)
+    run_race(iceberg_rest_lake, writers=4, commits=some_of(50))
 
 
 def test_four_processes_on_postgres_lose_nothing(iceberg_postgres_lake: Lake) -> None:
-    run_race(iceberg_postgres_lake, writers=4, commits=25)
+    run_race(iceberg_postgres_lake, writers=4, commits=some_of(25))

@@ -47,7 +47,7 @@ def load(spark: SparkSession, lake: Lake) -> DataFrame:
 
 def first_lines(error: BaseException) -> str:
     """What a user sees of an error without scrolling."""
-    return "\n".join(str(error).splitlines()[:25])
+    return "\n".join(str(error).splitlines()[:32])
 
 
 def warehouse_files(lake: Lake) -> list[str]:
