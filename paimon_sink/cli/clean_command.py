@@ -13,7 +13,7 @@ from rich.text import Text
 
 from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.durations import duration_ms
-from paimon_sink.cli.figures import many, size
+from paimon_sink.cli.figures import duration, many, size
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.base import Table
@@ -82,7 +82,8 @@ def _show(console: Console, report: CleanReport) -> None:
             console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
         _more(console, len(report.not_ours))
     if report.young:
-        note = f"{many(report.young, 'file')} without a name younger than that: of running batches, or left lately."
+        age = duration(report.older_than_ms)
+        note = f"{many(report.young, 'file')} without a name younger than {age}: of running batches, or left lately."
         console.print(Text(note, style="dim"), soft_wrap=True)
     console.print(Text(_summary(report), style="bold"), soft_wrap=True)
 
@@ -102,9 +103,10 @@ def _kinds(report: CleanReport) -> Grid:
 def _summary(report: CleanReport) -> str:
     bytes_in_all = size(sum(found.size_bytes for found in report.orphans))
     if not report.orphans:
-        return f"{report.table} has no file that nothing names and that is old enough."
+        return f"{report.table} has no file that nothing names and that is older than {duration(report.older_than_ms)}."
     if report.dry_run:
-        return f"{many(len(report.orphans), 'file')} of {report.table}, {size}, can go. Nothing was deleted: add --yes."
+        files = many(len(report.orphans), "file")
+        return f"{files} of {report.table}, {bytes_in_all}, can go. Nothing was deleted: add --yes."
     return f"Deleted {many(report.deleted, 'file')} of {report.table}, {bytes_in_all}."
 
 

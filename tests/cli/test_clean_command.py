@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -39,7 +40,7 @@ def test_without_yes_it_lists_and_deletes_nothing(lake: Lake) -> None:
 
     assert status == 0
     assert "1 file of sales.orders" in output
-    assert "Nothing was deleted: add --yes" in output
+    assert re.search(r"\d files? of sales\.orders, [\d.]+ k?B, can go\. Nothing was deleted: add --yes", output)
     assert "notes.txt" in output
     assert lake.files() == files
 
