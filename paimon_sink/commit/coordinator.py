@@ -21,7 +21,7 @@ from paimon_sink.core.errors import (
     RefusedError,
     TableChangedError,
 )
-from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Replace, Table
 
@@ -141,7 +141,7 @@ class Coordinator:
             check_batch(messages, batch_id)
         self.table.check_files(files)
         if files and not self._may_be_in(commit_user, batch_id):
-            self._delete(files)
+            self.table.drop_files(files)
 
     def _check_identity(self, plan: Plan, head: Head) -> None:
         if plan.table_identity not in (None, head.table_identity):
@@ -290,7 +290,7 @@ class Coordinator:
         live = self.table.files_added_by(entry)
         log.info("%s of %s is in already, as snapshot %d", _batch(plan), self.table.label, entry.snapshot_id)
         if live is not None:
-            self._delete([file for file in plan.files if file.path not in live])
+            self.table.drop_files([file for file in plan.files if file.path not in live])
 
     def _drop_unused(self, plan: Plan) -> None:
         """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
@@ -301,21 +301,13 @@ class Coordinator:
             return
         if live.isdisjoint(file.path for file in plan.files):
             # May go: no put that names them landed or is under way, and no replay will ask for them.
-            self._delete(plan.files)
+            self.table.drop_files(plan.files)
 
     def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
         if commit_user is None or batch_id is None:
             return False
         entry = self.table.look(commit_user=commit_user).ledger.entries.get(commit_user)
         return entry is not None and entry.batch_id >= batch_id
-
-    def _delete(self, files: Sequence[DataFile]) -> None:
-        # Only files that no snapshot can name reach this line; one that stays behind is an orphan, not an error.
-        for file in files:
-            try:
-                self.table.store.delete(self.table.store.join(self.table.location, file.path))
-            except (OSError, PwcError) as error:
-                log.warning("Left %s of %s behind: %s", file.path, self.table.label, error)
 
 
 def _kept(plan: Plan) -> str:

@@ -7,8 +7,10 @@ split into build, put and settle so that the coordinator owns the loop: it looks
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_sink.core.errors import CommitConflictError, PwcError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.storage.store import Store
@@ -42,6 +45,11 @@ __all__ = [
     "Split",
     "Table",
 ]
+
+log = logging.getLogger(__name__)
+
+_LOOKS = 10
+"""How often a snapshot may expire under a look for its files."""
 
 
 # ---------------------------------------------------------------- ledger
@@ -360,7 +368,6 @@ class Table(ABC):
         half done, the next call finishes; no snapshot that stays ever names a missing file.
         """
 
-    @abstractmethod
     def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
         """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
 
@@ -368,6 +375,22 @@ class Table(ABC):
         Raises ``UnsupportedTableError`` where rows are deleted by other files, and ``TableChangedError`` when the
         table's columns changed since it was opened.
         """
+        for _ in range(_LOOKS):
+            with suppress(CommitConflictError):
+                return self.look_for_live_files(filters)
+        return self.look_for_live_files(filters)
+
+    @abstractmethod
+    def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+        """One try at :meth:`live_files`. Raises ``CommitConflictError`` when the snapshot expired meanwhile."""
+
+    def drop_files(self, files: Iterable[DataFile]) -> None:
+        """Delete data files that no snapshot can name. One that stays behind is an orphan, not an error."""
+        for file in files:
+            try:
+                self.store.delete(self.store.join(self.location, file.path))
+            except (OSError, PwcError) as error:
+                log.warning("Left %s of %s behind: %s", file.path, self.label, error)
 
     # readers
 

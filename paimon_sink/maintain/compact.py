@@ -25,7 +25,7 @@ from paimon_sink.core.errors import (
     StorageError,
     TableChangedError,
 )
-from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Filter, LiveFile, Plan, Replace, Table
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
@@ -160,7 +160,7 @@ def rewrite(table: Table, group: Group) -> TaskMessage:
     strange = [file for file in message.files if file.partition != group.partition]
     if strange:
         # May go: the message never left this function.
-        _delete(table, message.files)
+        table.drop_files(message.files)
         raise TableChangedError(
             f"Cannot compact {table.label}: rows of {_name(group)} belong to another partition now, such as those of "
             f"{strange[0].path}. Nothing was committed. Either the partitioning changed meanwhile, then run it again; "
@@ -231,7 +231,7 @@ def publish(
     standing = [found for found in rewrites if found.group.paths <= live]
     overtaken = [found for found in rewrites if not found.group.paths <= live]
     # May go: what they would replace is gone. Those that are in were published before, by somebody else.
-    _delete(table, [file for found in overtaken for file in found.message.files if file.path not in live])
+    table.drop_files([file for found in overtaken for file in found.message.files if file.path not in live])
     conflicts += len(overtaken)
     if not standing:
         if not conflicts:
@@ -279,15 +279,7 @@ def _plan(rewrites: Sequence[Rewrite]) -> Plan:
 
 def discard(table: Table, rewrites: Sequence[Rewrite]) -> None:
     """Delete what was written for groups that nobody tried to publish."""
-    _delete(table, [file for found in rewrites for file in found.message.files])
-
-
-def _delete(table: Table, files: Sequence[DataFile]) -> None:
-    for file in files:
-        try:
-            table.store.delete(table.store.join(table.location, file.path))
-        except (OSError, PwcError) as error:
-            log.warning("Left %s of %s behind: %s", file.path, table.label, error)
+    table.drop_files([file for found in rewrites for file in found.message.files])
 
 
 # ---------------------------------------------------------------- all of it, in this process

@@ -159,8 +159,8 @@ class LyingTable(Table):
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return self.inner.expire(snapshot_ids)
 
-    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
-        return self.inner.live_files(filters)
+    def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+        return self.inner.look_for_live_files(filters)
 
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         return self.inner.plan_splits(filters)

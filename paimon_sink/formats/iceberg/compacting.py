@@ -15,13 +15,14 @@ from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry, Manif
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.core.errors import FilesReplacedError, RefusedError, UnsupportedTableError
+from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import Filter, LiveFile
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
 from paimon_sink.formats.iceberg.read import partition_test, split_of
+from paimon_sink.formats.replacing import check_all_there, check_same_rows
 
 __all__ = ["Removal", "check_no_row_is_deleted", "live_files"]
 
@@ -84,16 +85,7 @@ class Removal:
 
     def check(self, added: Sequence[DataFile]) -> None:
         """Raise unless all of them were met, with as many rows as the new files have."""
-        gone = self._removed - self._rows.keys()
-        if gone:
-            raise FilesReplacedError(
-                f"Cannot compact {self._table}: {len(gone)} of the {len(self._removed)} files to replace are not in "
-                f"the table any more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was "
-                "committed; run it again."
-            )
-        before, after = sum(self._rows.values()), sum(file.rows for file in added)
-        if self._removed and before != after:
-            raise RefusedError(
-                f"Cannot compact {self._table}: the new files have {after:,} rows, those to replace have {before:,}. "
-                "Nothing was committed. Check the table with pwc verify --deep."
-            )
+        check_all_there(self._removed, self._rows.keys(), table=self._table)
+        if self._removed:
+            before, after = sum(self._rows.values()), sum(file.rows for file in added)
+            check_same_rows(before, after, table=self._table)

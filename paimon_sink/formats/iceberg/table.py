@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +68,6 @@ __all__ = ["IcebergTable"]
 log = logging.getLogger(__name__)
 
 _COMMIT_ID = "pwc.commit-id"
-_LOOKS = 10
 
 
 @dataclass(frozen=True)
@@ -283,14 +281,7 @@ class IcebergTable(Table):
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
 
-    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
-        for _ in range(_LOOKS):
-            with suppress(CommitConflictError):
-                return self._live_files(filters)
-        return self._live_files(filters)
-
-    def _live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
-        """Raises ``CommitConflictError`` when the snapshot expired while it was read."""
+    def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
         native = self._loaded()
         head = self._readable_head(native.metadata)
         if native.metadata.current_schema_id != self.schema_id or native.metadata.spec() != self.partitioning.spec:

@@ -16,9 +16,10 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 
-from paimon_sink.core.errors import FilesReplacedError, RefusedError, UnsupportedTableError
+from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.base import LiveFile
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
+from paimon_sink.formats.replacing import check_all_there, check_same_rows
 
 __all__ = ["check_no_row_is_deleted", "compacted", "is_rewritable", "live_file", "taken_out"]
 
@@ -63,24 +64,14 @@ def taken_out(
 ) -> list[ManifestEntry]:
     """The live entries of the files to remove, all of them."""
     found = {path: entry for entry in live if (path := path_of(entry)) in removed}
-    gone = removed - found.keys()
-    if gone:
-        raise FilesReplacedError(
-            f"Cannot compact {table}: {len(gone)} of the {len(removed)} files to replace are not in the table any "
-            f"more, such as {min(gone)}. Somebody replaced or deleted them meanwhile. Nothing was committed; run it "
-            "again."
-        )
+    check_all_there(removed, found.keys(), table=table)
     return list(found.values())
 
 
 def compacted(added: Sequence[ManifestEntry], removed: Sequence[ManifestEntry], *, table: str) -> list[ManifestEntry]:
     """The new entries as those of a compaction. Sequence numbers start where the oldest file of the partition did."""
     before, after = (sum(entry.file.row_count for entry in entries) for entries in (removed, added))
-    if before != after:
-        raise RefusedError(
-            f"Cannot compact {table}: the new files have {after:,} rows, those to replace have {before:,}. Nothing was "
-            "committed. Check the table with pwc verify --deep."
-        )
+    check_same_rows(before, after, table=table)
     first: dict[tuple[object, ...], int] = {}
     for entry in removed:
         key, number = tuple(entry.partition.values), entry.file.min_sequence_number

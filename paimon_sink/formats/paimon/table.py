@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,7 +87,6 @@ log = logging.getLogger(__name__)
 
 _LONGEST_NAME_BYTES = 255
 _SNAPSHOT_VERSION = 3
-_LOOKS = 10
 _KINDS = {Replace.NOTHING: "APPEND", Replace.FILES: "COMPACT"}
 
 
@@ -342,14 +340,7 @@ class PaimonTable(Table):
             path_of=self._path_of,
         ).expire(snapshot_ids)
 
-    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
-        for _ in range(_LOOKS):
-            with suppress(CommitConflictError):
-                return self._live_files(filters)
-        return self._live_files(filters)
-
-    def _live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
-        """Raises ``CommitConflictError`` when the snapshot expired while it was read."""
+    def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
         newest = self._snapshots.newest()
         if newest is None:
             return []
