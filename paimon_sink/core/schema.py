@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_sink.core.errors import SchemaMismatchError
-from paimon_sink.core.nested import is_list, nested_nulls, promise
+from paimon_sink.core.nested import has_not_null, is_list, nested_nulls, promise
 
 __all__ = ["FIELD_ID", "SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
 
@@ -50,6 +50,25 @@ class _Column:
     source: int | None
     """Position in the incoming batch; None fills the column with nulls."""
 
+    # Asked for with every batch, so found once.
+
+    @cached_property
+    def file_type(self) -> pa.DataType:
+        return _standard(self.target.type)
+
+    @cached_property
+    def cast_type(self) -> pa.DataType:
+        """The type to cast to. Arrow casts no nullable field to a not-null one, so that comes last, as a promise."""
+        return _standard(self.target.type, optional=True)
+
+    @cached_property
+    def promises(self) -> bool:
+        return has_not_null(self.target.type)
+
+    @cached_property
+    def limit(self) -> tuple[str, int] | None:
+        return length_limit(self.target)
+
 
 @dataclass(frozen=True)
 class Alignment:
@@ -64,36 +83,29 @@ class Alignment:
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with the table's columns, in its order and types."""
-        arrays = [
-            self._column(batch, column, field.type)
-            for column, field in zip(self.columns, self.file_schema, strict=True)
-        ]
+        arrays = [self._column(batch, column) for column in self.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.file_schema)
 
-    def _column(self, batch: pa.RecordBatch, column: _Column, file_type: pa.DataType) -> pa.Array:
-        # Arrow casts no nullable field to a not-null one, so that comes last, as a promise.
-        optional = _standard(file_type, optional=True)
+    def _column(self, batch: pa.RecordBatch, column: _Column) -> pa.Array:
         if column.source is None:
-            return promise(pa.nulls(batch.num_rows, optional), file_type)
+            return promise(pa.nulls(batch.num_rows, column.cast_type), column.file_type)
         array = batch.column(column.source)
         if not column.target.nullable and array.null_count:
             raise self._refused(column.target.name, "has a null, the table's column is not null. Filter or fill it")
-        for path in nested_nulls(array, column.target.type, column.target.name):
+        for path in nested_nulls(array, column.target.type, column.target.name) if column.promises else ():
             raise self._refused(path, "has a null, the table's field is not null. Filter or fill it")
-        if array.type != optional:
+        if array.type != column.cast_type:
             try:
-                array = array.cast(optional, safe=True)
+                array = array.cast(column.cast_type, safe=True)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise self._refused(
                     column.target.name, f"has a value that does not fit {_name(column.target)} ({error}). Cast it"
                 ) from error
-        return self._check_length(promise(array, file_type), column.target)
+        if column.promises:
+            array = promise(array, column.file_type)
+        return array if column.limit is None else self._checked_length(array, column.target, *column.limit)
 
-    def _check_length(self, array: pa.Array, target: pa.Field) -> pa.Array:
-        limit = length_limit(target)
-        if limit is None:
-            return array
-        kind, length = limit
+    def _checked_length(self, array: pa.Array, target: pa.Field, kind: str, length: int) -> pa.Array:
         text = pa.types.is_string(target.type)
         longest = pc.max(pc.utf8_length(array) if text else pc.binary_length(array)).as_py()
         if longest is not None and longest > length:

@@ -18,6 +18,7 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import ClosedFile, Table
 from paimon_sink.storage.store import Output
+from paimon_sink.write.encoding import dictionary_columns
 
 __all__ = ["Attempt", "RollingFile"]
 
@@ -42,6 +43,8 @@ class Attempt:
     attempt_id: str
     target_bytes: int
     bytes_a_row: float | None = None
+    dictionaries: list[str] | None = None
+    """Columns that get one. The first rows tell."""
     paths: list[str] = field(default_factory=list)
     """Every file ever opened, so that a failed write can remove them all."""
 
@@ -78,6 +81,8 @@ class RollingFile:
     def write(self, rows: pa.Table) -> Iterator[DataFile]:
         """Write the rows, yielding each file they fill."""
         start = 0
+        if self._attempt.dictionaries is None:
+            self._attempt.dictionaries = dictionary_columns(rows)
         while start < rows.num_rows:
             if self._open is None:
                 self._open = _OpenFile(self._attempt, self._partition)
@@ -130,6 +135,7 @@ class _OpenFile:
                 attempt.schema,
                 compression=table.compression,
                 compression_level=table.compression_level,
+                use_dictionary=attempt.dictionaries,
                 write_page_index=True,
                 store_schema=False,
                 metadata_collector=self._footers,

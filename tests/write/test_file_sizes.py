@@ -31,7 +31,7 @@ def wide_strings(size_bytes: int, random: np.random.Generator) -> pa.Table:
 
 
 def mixed_columns(size_bytes: int, random: np.random.Generator) -> pa.Table:
-    rows = size_bytes // 19
+    rows = size_bytes // 12
     names = pa.array([f"customer {i}" for i in range(5_000)])
     return pa.table(
         {

@@ -1,0 +1,38 @@
+"""Which columns of a Parquet file get a dictionary.
+
+A dictionary that outgrows its page is thrown away, and the work with it. The first rows tell which would: a column
+whose values hardly ever come again is written plain from the start.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["dictionary_columns"]
+
+_SAMPLE_ROWS = 1 << 15
+"""Taken twice: values that come again may do so only after all of them had their turn."""
+_DISTINCT = 0.8
+"""From this share of distinct values in the sample on, those of a large row group fill more than a page."""
+
+
+def dictionary_columns(rows: pa.Table) -> list[str]:
+    """Paths of the Parquet columns that get a dictionary, told by these rows. Nested columns always do."""
+    middle = max(_SAMPLE_ROWS, rows.num_rows // 2)
+    sample = pa.concat_tables([rows.slice(0, _SAMPLE_ROWS), rows.slice(middle, _SAMPLE_ROWS)])
+    plain = {field.name for field in rows.schema if not field.type.num_fields and _hardly_repeats(sample[field.name])}
+    return [path for path in _paths(rows.schema) if path not in plain]
+
+
+def _hardly_repeats(column: pa.ChunkedArray) -> bool:
+    values = len(column) - column.null_count
+    return bool(values > 1 and len(column.unique()) > _DISTINCT * values)
+
+
+def _paths(schema: pa.Schema) -> list[str]:
+    """As Parquet writes them: ``tags.list.element``."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink)
+    columns = pq.ParquetFile(sink.getvalue()).schema
+    return [columns.column(position).path for position in range(len(columns.names))]
