@@ -47,6 +47,7 @@ TURNS = 7
 
 _PACKAGES = ("paimon-sink", "pypaimon", "pyiceberg", "pyarrow", "fsspec", "s3fs", "pyspark")
 _COLOURS = ("#1f5fa8", "#c2571a", "#2f7d4f", "#7a4a9c", "#8a8a8a")
+_LOG_WIDTH = 140
 _OTHERS = "#b9bec5"
 _MARKERS = ("o", "s", "^", "D", "v")
 
@@ -94,7 +95,8 @@ def median_ms(times: Sequence[float]) -> float:
 
 def show(title: str, rows: Sequence[Mapping[str, object]], *, notes: Sequence[str] = ()) -> None:
     """A table for people, with the machine below it."""
-    console = Console(highlight=False)
+    # In a log there is no terminal to be as wide as.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, padding=0)
     names = [name for name, value in rows[0].items() if not isinstance(value, list)]
     for name in names:
