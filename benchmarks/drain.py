@@ -1,4 +1,4 @@
-"""The limit of every sink in Python: a data source that takes the Arrow batches, counts their rows and keeps nothing."""
+"""The limit of every sink in Python: a data source that takes Arrow batches, counts their rows and keeps nothing."""
 
 from __future__ import annotations
 

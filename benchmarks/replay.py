@@ -1,7 +1,7 @@
 """A batch that Spark forgot: who commits it again, and doubles its rows.
 
-A stream of three batches runs to its end. Then the last entry of its commit log is gone, as when a driver dies after the
-sink's commit and before Spark's own. The restarted query runs that batch once more, and the rows are counted.
+A stream of three batches runs to its end. Then the last entry of its commit log is gone, as when a driver dies after
+the sink's commit and before Spark's own. The restarted query runs that batch once more, and the rows are counted.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ class Source:
     def write(self) -> None:
         self.directory.mkdir(parents=True)
         bounds = [number * self.rows // self.files for number in range(self.files + 1)]
-        for number, (first, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for number, (first, end) in enumerate(pairwise(bounds)):
             whole = pa.Table.from_batches(batches(end - first, first=first, batch=1_000_000), schema=SCHEMA)
             pq.write_table(whole, self.directory / f"{number:04d}.parquet", compression="zstd")
 

@@ -25,7 +25,18 @@ from rich.progress import Progress
 from benchmarks.report import RESULTS, Bar, bars, median, save, show, timed
 from benchmarks.rows import SPARK_SCHEMA, Source
 from benchmarks.session import session
-from benchmarks.sinks import BY_KEY, LEVEL, Drain, Place, Sink, SparkParquet, UnknownSinkError, chosen, session_conf, sinks
+from benchmarks.sinks import (
+    BY_KEY,
+    LEVEL,
+    Drain,
+    Place,
+    Sink,
+    SparkParquet,
+    UnknownSinkError,
+    chosen,
+    session_conf,
+    sinks,
+)
 
 ROWS, BATCHES, ROUNDS, TASKS = 20_000_000, 20, 5, 8
 FILES_A_BATCH = 2
@@ -239,13 +250,11 @@ def run(given: argparse.Namespace, kinds: Sequence[type[Sink]], directory: Path,
         job = Job(spark, source, directory)
         found = sinks(kinds, Place(spark, directory, given.level))
         work = job.stream if given.kind == "stream" else job.batch
-        return measure(
-            found, work, rows=given.rows, rounds=given.rounds, warmups=given.warmups, progress=progress
-        )
+        return measure(found, work, rows=given.rows, rounds=given.rounds, warmups=given.warmups, progress=progress)
 
 
 def shared_out(source: Source, tasks: int) -> Mapping[str, str]:
-    """Let every task of a batch job have the same number of files: with a rest, the last task runs on one core alone."""
+    """Every task of a batch job gets as many files: with a rest, the last task would run on one core alone."""
     files = -(-source.files // tasks)
     a_file = source.bytes_a_file() + _OPEN_COST
     return {
