@@ -22,6 +22,7 @@ export PIP_NO_INPUT := 1
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
 PLOTS   := $(VENV)/.plots
+PLOTS41 := $(VENV41)/.plots
 
 # Many of them wait for a server, so there is one more than cores.
 PARALLEL := -n 3 --dist loadgroup
@@ -55,6 +56,10 @@ $(READY41): pyproject.toml constraints.txt
 
 $(PLOTS): $(READY)
 	@$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[bench]'
+	@touch $@
+
+$(PLOTS41): $(READY41)
+	@$(VENV41)/bin/python -m pip install -q -c $(VENV41)/constraints.txt -e '.[bench]' 'pyspark==4.1.*'
 	@touch $@
 
 .PHONY: java
@@ -119,8 +124,43 @@ fuzz: $(READY) ## Hostile input, two thousand examples a test
 # Alone on the machine: two at once measure each other.
 .NOTPARALLEL: bench
 
+# Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
-bench: bench-growth bench-overhead bench-memory ## All benchmarks that end in a plot, into benchmarks/results (hours)
+bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
+	bench-overhead bench-memory bench-growth ## All benchmarks, into benchmarks/results (many hours)
+
+.PHONY: bench-throughput-batch
+bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/throughput.py batch $(BENCH_ARGS)
+
+.PHONY: bench-throughput-stream
+bench-throughput-stream: java $(PLOTS41) ## The same rows through a stream of 20 batches (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/throughput.py stream $(BENCH_ARGS)
+
+.PHONY: bench-bytes
+bench-bytes: java $(PLOTS41) ## Only the size of what each writes (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/throughput.py bytes $(BENCH_ARGS)
+
+.PHONY: bench-throughput-newest
+bench-throughput-newest: java $(PLOTS) ## Batch and stream on the newest Spark, without the JVM connectors (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/throughput.py batch --no-jvm $(BENCH_ARGS)
+	@$(VENV)/bin/python benchmarks/throughput.py stream --no-jvm $(BENCH_ARGS)
+
+.PHONY: bench-replay
+bench-replay: java $(PLOTS41) ## Who doubles the rows of a replayed batch (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/replay.py $(BENCH_ARGS)
+
+.PHONY: bench-recovery
+bench-recovery: java $(PLOTS) ## From a restart to the first snapshot, with and without a crash (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/recovery.py $(BENCH_ARGS)
+
+.PHONY: bench-contention
+bench-contention: $(PLOTS) ## 1 to 8 committers on one table: commits a second, and lost ones (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/contention.py $(BENCH_ARGS)
+
+.PHONY: bench-fan-out
+bench-fan-out: $(PLOTS) ## One task that writes 1, 100 and 1,000 partitions: time and memory (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/fan_out.py $(BENCH_ARGS)
 
 .PHONY: bench-growth
 bench-growth: $(PLOTS) ## Commit and planning time as a table gets old, beside pypaimon and pyiceberg (BENCH_ARGS=…)
@@ -137,10 +177,6 @@ bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows 
 .PHONY: bench-steps
 bench-steps: $(READY) ## What the named steps cost when nobody listens
 	@$(VENV)/bin/python benchmarks/step_cost.py
-
-.PHONY: bench-lost-commits
-bench-lost-commits: $(READY) ## Count the commits that racing writers lose, with and without this package
-	@$(VENV)/bin/python benchmarks/lost_commits.py
 
 # ---------------------------------------------------------------- code
 

@@ -1,4 +1,4 @@
-"""What all benchmarks share: the machine, the versions, a table, JSON and a plot.
+"""What all benchmarks share: the machine, the versions, a table, JSON, Markdown and a plot.
 
 The machine may be noisy. So figures are ratios of things measured in turns in one run, medians of several turns.
 """
@@ -23,7 +23,23 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["RESULTS", "TURNS", "Line", "Took", "machine", "median_ms", "plot", "save", "show", "timed", "versions"]
+__all__ = [
+    "RESULTS",
+    "TURNS",
+    "Bar",
+    "Line",
+    "Took",
+    "bars",
+    "machine",
+    "markdown",
+    "median",
+    "median_ms",
+    "plot",
+    "save",
+    "show",
+    "timed",
+    "versions",
+]
 
 RESULTS = Path(__file__).resolve().parent / "results"
 TURNS = 7
@@ -31,6 +47,8 @@ TURNS = 7
 
 _PACKAGES = ("paimon-sink", "pypaimon", "pyiceberg", "pyarrow", "fsspec", "s3fs", "pyspark")
 _COLOURS = ("#1f5fa8", "#c2571a", "#2f7d4f", "#7a4a9c", "#8a8a8a")
+_LOG_WIDTH = 140
+_OTHERS = "#b9bec5"
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -67,18 +85,24 @@ def timed(work: Callable[[], object]) -> Took:
     return Took((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3)
 
 
+def median(values: Sequence[float]) -> float:
+    return round(statistics.median(values), 3)
+
+
 def median_ms(times: Sequence[float]) -> float:
-    return round(statistics.median(times), 3)
+    return median(times)
 
 
 def show(title: str, rows: Sequence[Mapping[str, object]], *, notes: Sequence[str] = ()) -> None:
     """A table for people, with the machine below it."""
-    console = Console(highlight=False)
+    # In a log there is no terminal to be as wide as.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False, padding=0)
-    for name, value in rows[0].items():
-        table.add_column(name, justify="left" if isinstance(value, str) else "right", no_wrap=True)
+    names = [name for name, value in rows[0].items() if not isinstance(value, list)]
+    for name in names:
+        table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*map(_shown, row.values()))
+        table.add_row(*(_shown(row[name]) for name in names))
     console.print(table)
     about, software = machine(), versions()
     for note in notes:
@@ -90,7 +114,7 @@ def show(title: str, rows: Sequence[Mapping[str, object]], *, notes: Sequence[st
 
 
 def save(name: str, *, arguments: Mapping[str, object], rows: Sequence[Mapping[str, object]], to: Path) -> Path:
-    """JSON for machines, with all that is needed to judge it."""
+    """JSON for machines, with all that is needed to judge it, and the table in Markdown beside it."""
     to.mkdir(parents=True, exist_ok=True)
     path = to / f"{name}.json"
     body = {
@@ -102,7 +126,16 @@ def save(name: str, *, arguments: Mapping[str, object], rows: Sequence[Mapping[s
         "rows": list(rows),
     }
     path.write_text(json.dumps(body, indent=2) + "\n")
+    path.with_suffix(".md").write_text(markdown(rows))
     return path
+
+
+def markdown(rows: Sequence[Mapping[str, object]]) -> str:
+    """One table. Lists, such as the times of all rounds, are for the JSON only."""
+    names = [name for name, value in rows[0].items() if not isinstance(value, list)]
+    rulers = ["---" if isinstance(rows[0][name], str) else "---:" for name in names]
+    lines = [names, rulers, *([_shown(row[name]) for name in names] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -112,14 +145,10 @@ class Line:
 
 
 def plot(name: str, lines: Sequence[Line], *, title: str, x: str, y: str, to: Path, log_y: bool = False) -> Path | None:
-    """A picture, where matplotlib is there."""
-    if importlib.util.find_spec("matplotlib") is None:
-        print("No plot: pip install 'paimon-sink[bench]' brings matplotlib.", file=sys.stderr)
+    """Lines over a logarithmic axis, where matplotlib is there."""
+    pyplot = _pyplot()
+    if pyplot is None:
         return None
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
     figure, axes = pyplot.subplots(figsize=(8, 4.8), dpi=150, facecolor="white")
@@ -149,11 +178,54 @@ def plot(name: str, lines: Sequence[Line], *, title: str, x: str, y: str, to: Pa
     else:
         axes.set_ylim(bottom=0)
     axes.grid(visible=True, color="#dddddd", linewidth=0.7)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
+    return _saved(pyplot, figure, axes, to / f"{name}.png")
+
+
+@dataclass(frozen=True)
+class Bar:
+    label: str
+    value: float
+    note: str
+    """What stands at its end."""
+    ours: bool = False
+
+
+def bars(name: str, found: Sequence[Bar], *, title: str, x: str, to: Path) -> Path | None:
+    """Lying bars, the first on top, ours in colour."""
+    pyplot = _pyplot()
+    if pyplot is None:
+        return None
+    figure, axes = pyplot.subplots(figsize=(8, 1.4 + 0.45 * len(found)), dpi=150, facecolor="white")
+    colours = [_COLOURS[0] if bar.ours else _OTHERS for bar in found]
+    drawn = axes.barh([bar.label for bar in found], [bar.value for bar in found], color=colours, height=0.65)
+    axes.bar_label(drawn, labels=[bar.note for bar in found], padding=4, fontsize=9)
+    axes.invert_yaxis()
+    axes.set_title(title, loc="left", fontsize=12)
+    axes.set_xlabel(x)
+    # Room for the notes at the ends.
+    axes.set_xlim(0, max(bar.value for bar in found) * 1.3 or 1)
+    axes.grid(visible=True, axis="x", color="#dddddd", linewidth=0.7)
+    axes.set_axisbelow(True)
+    return _saved(pyplot, figure, axes, to / f"{name}.png")
+
+
+def _pyplot() -> Any:
+    if importlib.util.find_spec("matplotlib") is None:
+        print("No plot: pip install 'paimon-sink[bench]' brings matplotlib.", file=sys.stderr)
+        return None
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _saved(pyplot: Any, figure: Any, axes: Any, path: Path) -> Path:
+    axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
-    to.mkdir(parents=True, exist_ok=True)
-    path = to / f"{name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     pyplot.close(figure)
     return path

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import commit_overhead, growth, memory
+from benchmarks import commit_overhead, contention, fan_out, growth, memory, report, throughput
+from benchmarks.sinks import BY_KEY
+from benchmarks.throughput import Taken
 
+ROOT = Path(__file__).parent.parent
 HAS_PLOTS = importlib.util.find_spec("matplotlib") is not None
 
 
 def run(benchmark: Callable[[Sequence[str]], None], *arguments: str, to: Path) -> dict[str, list[dict[str, Any]]]:
     """The rows of all it wrote, by name."""
     benchmark([*arguments, "--results", str(to)])
+    return results(to)
+
+
+def results(to: Path) -> dict[str, list[dict[str, Any]]]:
     found = {path.stem: json.loads(path.read_text()) for path in to.glob("*.json")}
     assert all(body["machine"]["cores"] and body["versions"]["pypaimon"] for body in found.values())
-    assert {path.stem for path in to.glob("*.png")} == (found.keys() if HAS_PLOTS else set())
+    assert {path.stem for path in to.glob("*.md")} == found.keys()
+    assert {path.stem for path in to.glob("*.png")} >= (found.keys() if HAS_PLOTS else set())
     return {name: body["rows"] for name, body in found.items()}
 
 
@@ -72,3 +82,92 @@ def test_memory_is_that_of_a_process_of_its_own(tmp_path: Path) -> None:
 
     assert [(row["format"], row["rows"]) for row in found["memory"]] == [("paimon", 1000), ("paimon", 3000)]
     assert all(row["peak MB"] >= row["before MB"] > 10 for row in found["memory"])
+
+
+def test_fan_out_measures_a_file_for_each_partition(tmp_path: Path) -> None:
+    few = ["--rows", "500", "--partitions", "1", "4", "--turns", "1", "--formats", "paimon"]
+
+    rows = run(fan_out.main, *few, to=tmp_path)["fan-out"]
+
+    assert [(row["partitions"], row["files"]) for row in rows] == [(1, 1), (4, 4)]
+    assert all(row["peak MB"] > row["rows MB"] > 0 and row["seconds"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize("store", ["local", pytest.param("s3", marks=pytest.mark.s3)])
+def test_contention_counts_every_commit_of_ours_and_of_the_libraries(store: str, tmp_path: Path) -> None:
+    few = ["--committers", "2", "--commits", "2", "--turns", "1", "--store", store]
+
+    rows = run(contention.main, *few, to=tmp_path)[f"contention-{store}"]
+
+    assert [(row["format"], row["writer"]) for row in rows] == [
+        ("paimon", "pypaimon"),
+        ("paimon", "paimon-sink"),
+        ("iceberg", "pyiceberg"),
+        ("iceberg", "paimon-sink"),
+    ]
+    assert all(row["acknowledged"] + row["refused"] == row["tried"] == 4 for row in rows)
+    ours = [row for row in rows if row["writer"] == "paimon-sink"]
+    assert all((row["acknowledged"], row["lost"], row["doubled"]) == (4, 0, 0) for row in ours)
+
+
+def test_speeds_are_compared_round_by_round() -> None:
+    class Named:
+        def __init__(self, key: str) -> None:
+            self.key, self.name = key, BY_KEY[key].name
+
+    # The machine was slow at times. Medians of all the times would differ by a factor of 20.
+    drain: Any = Taken(Named("drain"), [1.0, 10.0, 1.0])  # type: ignore[arg-type]
+    ours: Any = Taken(Named("ours-paimon"), [2.0, 20.0, 20.0])  # type: ignore[arg-type]
+
+    rows = throughput.speeds([drain, ours], rows=2_000_000)
+
+    assert [row["x drain"] for row in rows] == [1.0, 0.5]
+    assert rows[0]["million rows/s"] == 2.0
+
+
+def test_a_jvm_connector_is_refused_where_it_cannot_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pyspark.__version__", "4.3.0")
+
+    with pytest.raises(SystemExit) as left:
+        throughput.main(["batch", "--sinks", "paimon-jvm"])
+
+    assert left.value.code == 2
+    assert "Paimon's JVM connector runs here on Spark 4.1, and this is 4.3.0." in capsys.readouterr().err
+
+
+def test_markdown_leaves_out_what_is_only_for_machines() -> None:
+    table = report.markdown([{"who": "drain", "seconds": 1.5, "x": None, "each round": [1.5]}])
+
+    assert table == "| who | seconds | x |\n| --- | ---: | ---: |\n| drain | 1.50 | - |\n"
+
+
+IN_ONE_JVM = """
+import sys
+from benchmarks import replay, throughput
+
+to = ["--results", sys.argv[1]]
+few = ["--rows", "400", "--batches", "2", "--rounds", "1", "--warmups", "0", *to]
+sinks = ["--sinks", "parquet", "ours-paimon", "ours-iceberg"]
+throughput.main(["stream", *few, *sinks])
+throughput.main(["batch", *few, "--sinks", "drain", "ours-paimon"])
+replay.main(["--rows", "300", *to, *sinks])
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_writes_the_same_rows_through_every_sink(tmp_path: Path) -> None:
+    # A process of its own: the session of the other tests stays as it is.
+    subprocess.run([sys.executable, "-c", IN_ONE_JVM, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+
+    found = {name.partition("-spark")[0]: rows for name, rows in results(tmp_path).items()}
+    written = ["Spark's Parquet", "paimon-sink, Paimon", "paimon-sink, Iceberg"]
+    assert [row["who"] for row in found["throughput-stream"]] == written
+    assert [row["who"] for row in found["throughput-batch"]] == ["Arrow drain (writes nothing)", "paimon-sink, Paimon"]
+    assert all(row["seconds"] > 0 for name in ("throughput-stream", "throughput-batch") for row in found[name])
+    assert [row["who"] for row in found["bytes"]] == ["paimon-sink, Paimon"]
+    assert [(row["who"], row["rows in the table"], row["doubled"]) for row in found["replay"]] == [
+        (who, 300, 0) for who in written
+    ]

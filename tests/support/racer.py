@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,9 @@ class Errand:
     first_id: int
     commits: int
     writer: str = "paimon-sink"
-    """``paimon-sink``, ``pypaimon``, or ``create``: only create the table."""
+    """``paimon-sink``, ``pypaimon``, ``pyiceberg``, or ``create``: only create the table."""
+    warm: bool = False
+    """Whether to load everything and open the table before the start."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,9 @@ class Report:
 
     acknowledged: list[int] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    began_s: float = 0.0
+    ended_s: float = 0.0
+    """By a clock that all processes of the machine share."""
 
 
 def some_of(commits: int) -> int:
@@ -67,15 +73,24 @@ def _report(running: Connection, timeout_s: float) -> Report:
 def _run(errand: Errand, start: Any, told: Connection) -> None:
     from tests.support.lake import Lake
 
-    # pypaimon tells of every lost round; a race has thousands.
-    logging.getLogger("pypaimon").setLevel(logging.ERROR)
+    # They tell of every lost round; a race has thousands.
+    for library in ("pypaimon", "pyiceberg"):
+        logging.getLogger(library).setLevel(logging.ERROR)
     lake = Lake(errand.options, errand.table, {"commitUser": errand.commit_user})
+    if errand.warm:
+        from tests.support.engines import other_engine
+
+        other_engine(lake)
+        lake.open()
     start.wait(timeout=120)
-    told.send(_commit_all(lake, errand))
+    began_s = time.monotonic()
+    report = _commit_all(lake, errand)
+    told.send(replace(report, began_s=began_s, ended_s=time.monotonic()))
 
 
 def _commit_all(lake: Lake, errand: Errand) -> Report:
     from tests.support import foreign
+    from tests.support.engines import other_engine
     from tests.support.lake import rows
 
     report = Report()
@@ -87,6 +102,8 @@ def _commit_all(lake: Lake, errand: Errand) -> Report:
                 continue
             if errand.writer == "pypaimon":
                 foreign.append(lake, rows(row), commit_user=errand.commit_user, identifier=number)
+            elif errand.writer == "pyiceberg":
+                other_engine(lake).append_beside(rows(row))
             else:
                 lake.append(number, rows(row))
             report.acknowledged.append(row)
