@@ -68,6 +68,11 @@ def spark(server: S3Server, warehouse: Path, tmp_path_factory: pytest.TempPathFa
             .config("spark.sql.warehouse.dir", str(scratch / "catalog"))
             .config("spark.local.dir", str(scratch / "local"))
             .config("spark.driver.memory", "2g")
+            # Queries of a few rows, each run once: what a compiler makes of them is never used again.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+            .config("spark.sql.adaptive.enabled", "false")
             .config("spark.log.level", "OFF")
             .config("spark.sql.streaming.numRecentProgressUpdates", "100")
         )
