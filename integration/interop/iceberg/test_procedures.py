@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from integration.interop.iceberg.shared import Shared
-from paimon_sink.cli.main import main
+from paimon_sink.cli.main import cli
 from tests.spark.support import Checkpoint, Source
 from tests.support.lake import rows
 
@@ -194,4 +194,4 @@ def _verified(shared: Shared) -> int:
     """The exit status of the command that a user types."""
     arguments = ["verify", "--warehouse", shared.lake.options["warehouse"], "--table", shared.lake.table]
     arguments += ["--option", "tableFormat=iceberg"]
-    return CliRunner().invoke(main, arguments).exit_code
+    return CliRunner().invoke(cli, arguments).exit_code

@@ -32,7 +32,7 @@ CASES = {
     "bucket in": ("bucket(64, id)", "id IN (2, 5)", [2, 5], 2),
     "truncate": ("truncate(2, name)", "name LIKE 'n1%'", [1, 5], 1),
     "truncate number": ("truncate(4, id)", "id >= 4", [4, 5, 6, 7], 1),
-    "year": ("years(at)", "at < timestamp'2026-01-01 00:00:00Z'", [], 1),
+    "year": ("years(at)", "at < timestamp'2026-01-01 00:00:00Z'", [], 0),
     "month": ("months(at)", "at >= timestamp'2026-11-01 00:00:00Z'", [0, 1, 2, 3, 4, 5, 6], 1),
     "day": ("days(at)", "at >= timestamp'2026-11-16 00:00:00Z' AND at < timestamp'2026-11-17 00:00:00Z'", [3, 4], 1),
     "hour": ("hours(at)", "at = timestamp'2026-11-15 10:00:00Z'", [1], 1),
