@@ -147,8 +147,8 @@ def test_java_deletes_updates_and_merges_rows_of_ours(shared: Shared, mode: str)
         "MERGE INTO {t} USING (SELECT explode(array(4L, 40L)) id) s ON {t}.id = s.id "
         "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, day) VALUES (s.id, 'merged')"
     )
-    shared.lake.append(2, rows(20))
     shared.lake.append(1, rows(*range(10, 16)))
+    shared.lake.append(2, rows(20))
 
     shared.assert_agreed([0, 1, 3, 5, 10, 11, 13, 14, 15, 20, 40])
     assert {row["id"]: row["day"] for row in shared.lake.read()}[3] == "sunday"
