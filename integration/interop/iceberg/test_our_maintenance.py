@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from integration.interop.iceberg.shared import Shared
+from integration.interop.iceberg.shared import JDBC, Shared
 from paimon_sink.maintain.clean import LEAST_AGE_MS, clean
 from paimon_sink.maintain.expire import Retention, expire
 from tests.support.lake import rows
@@ -21,8 +21,10 @@ def written_by_both(shared: Shared) -> None:
     shared.insert(10, 11, 12, day=ODD)
     shared.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
     shared.sql("DELETE FROM {t} WHERE id IN (2, 12)")
-    shared.call("compute_table_stats")
-    shared.call("compute_partition_stats")
+    if shared.catalog == JDBC:
+        # The table bucket of SeaweedFS answers 403 to the names of statistics files.
+        shared.call("compute_table_stats")
+        shared.call("compute_partition_stats")
     shared.insert(13)
     shared.sql("ALTER TABLE {t} CREATE BRANCH audit")
     shared.sql("INSERT INTO {t}.branch_audit (id, day) VALUES (500, 'audit')")
