@@ -93,7 +93,7 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 
 .PHONY: integration
 integration: java $(READY) ## Long runs against real clusters and servers
-	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest integration --ignore=integration/interop $(PYTEST_ARGS)
 
 interop-iceberg: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 interop-iceberg: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
