@@ -98,7 +98,14 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 
 .PHONY: integration
 integration: java $(READY) ## Long runs against real clusters and servers
-	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest integration --ignore=integration/interop $(PYTEST_ARGS)
+
+interop-iceberg: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+interop-iceberg: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+
+.PHONY: interop-iceberg
+interop-iceberg: java $(READY41) ## One table in our hands and in those of Iceberg's Java library, on Spark 4.1
+	@$(VENV41)/bin/pytest integration/interop/iceberg $(PYTEST_ARGS)
 
 .PHONY: soak
 soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)

@@ -175,6 +175,41 @@ def test_a_batch_that_was_rolled_back_is_not_taken_for_in_once_others_wrote_and_
     assert lake.ids() == [0, 100, 101]
 
 
+def test_the_last_batch_before_a_rollback_is_what_others_write_down(lake: Lake) -> None:
+    # Given a user with a batch that stands and one that was rolled back, and a commit of another user on top
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    stands, rolled_back = heads(lake)
+    IcebergEngine(lake).roll_back(stands)
+    lake.with_options(commitUser="other").append(0, rows(100))
+
+    # When another engine expires both of the user's snapshots, with no look at our ledger
+    native(lake).maintenance.expire_snapshots().by_ids([stands, rolled_back]).commit()
+
+    # Then the one is known, and the other is written again, once
+    lake.append(0, rows(0))
+    assert lake.ids() == [0, 100]
+    for _ in range(2):
+        lake.append(1, rows(1))
+    assert lake.ids() == [0, 1, 100]
+
+
+def test_the_last_batch_before_a_rollback_is_what_our_expiry_writes_down(lake: Lake) -> None:
+    """Also while its snapshot stays: others may expire that one later."""
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    stands, rolled_back = heads(lake)
+    IcebergEngine(lake).roll_back(stands)
+    IcebergEngine(lake).append(rows(100))
+
+    lake.open().expire([rolled_back])
+    native(lake).maintenance.expire_snapshots().by_ids([stands]).commit()
+
+    for _ in range(2):
+        lake.append(1, rows(1))
+    assert lake.ids() == [0, 1, 100]
+
+
 def test_a_line_of_the_ledger_under_a_name_of_another_spelling_is_refused(lake: Lake) -> None:
     lake.append(0, rows(0))
     with native(lake).transaction() as transaction:

@@ -358,3 +358,30 @@ def test_a_partition_of_floating_point_numbers_is_refused_by_name(iceberg_sqlite
 
     with pytest.raises(UnsupportedTableError, match="partition v of floating point"):
         tasks.append(iceberg_sqlite_lake, 1, pa.table({"id": [2], "v": [1.0]}))
+
+
+def test_a_new_table_cannot_be_partitioned_by_values_of_a_fixed_length(iceberg_sqlite_lake: Lake) -> None:
+    row = pa.table({"id": [1], "v": pa.array([b"abcd"], pa.binary(4))})
+
+    with pytest.raises(SchemaMismatchError, match=r"by column v: fixed\[4\].*bucket\(16, v\)"):
+        tasks.append(iceberg_sqlite_lake.with_options(partitionBy="v"), 0, row)
+
+    tasks.append(iceberg_sqlite_lake.with_options(partitionBy="bucket(16, v)"), 0, row)
+    assert iceberg_sqlite_lake.read() == row.to_pylist()
+
+
+def test_a_table_that_once_was_partitioned_by_a_fixed_length_is_neither_read_nor_written(
+    iceberg_sqlite_lake: Lake,
+) -> None:
+    row = pa.table({"id": [1], "v": pa.array([b"abcd"], pa.binary(4))})
+    tasks.append(iceberg_sqlite_lake, 0, row)
+    with native(iceberg_sqlite_lake).update_spec() as update:
+        update.add_identity("v")
+    # Manifests of that time stay.
+    with native(iceberg_sqlite_lake).update_spec() as update:
+        update.remove_field("v")
+
+    with pytest.raises(UnsupportedTableError, match="partition v is of fixed-length values"):
+        iceberg_sqlite_lake.read()
+    with pytest.raises(UnsupportedTableError, match="partition v is of fixed-length values"):
+        tasks.append(iceberg_sqlite_lake, 1, row)

@@ -68,6 +68,14 @@ ICEBERG_MUTANTS = (
         (f"{LEDGERS}::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in",),
     ),
     Mutant(
+        "iceberg-ledger-line-above-a-rollback-stays",
+        "a ledger line of a batch that was rolled back is set right while the snapshots show it",
+        LEDGER,
+        "            return None if said in (None, known) else _encoded(known, metadata)\n",
+        "            return None\n",
+        (f"{LEDGERS}::test_the_last_batch_before_a_rollback_is_what_others_write_down",),
+    ),
+    Mutant(
         "iceberg-schema-not-required",
         "a schema that changes between look and put costs a round",
         BUILD,

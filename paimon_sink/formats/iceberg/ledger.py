@@ -165,7 +165,8 @@ def _said_below(
         if found.snapshot_id in snapshot_ids:
             break
         if found.snapshot_id == known.snapshot_id:
-            return None
+            # In sight. A property that tells of another batch was rolled back, and would be believed once all expired.
+            return None if said in (None, known) else _encoded(known, metadata)
     if is_gone:
         return None if known == said else _encoded(known, metadata)
     # A tag keeps the snapshot, and what led to it goes: it would look like one that was rolled back.

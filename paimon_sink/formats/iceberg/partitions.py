@@ -29,12 +29,12 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import DoubleType, FloatType, PrimitiveType
+from pyiceberg.types import DoubleType, FixedType, FloatType, PrimitiveType
 
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.option_values import TransformText
 
-__all__ = ["Partitioning", "partition_spec", "schema_of_spec", "values_of"]
+__all__ = ["Partitioning", "check_readable", "partition_spec", "schema_of_spec", "values_of"]
 
 _LONGEST_NAME_BYTES = 255
 _TIME: dict[str, tuple[Transform[Any, Any], str]] = {
@@ -72,7 +72,7 @@ def partition_spec(wanted: Iterable[str], schema: Schema, *, table: str) -> Part
                 f"Cannot partition {table} by {text}: column {source.name} is {source.field_type}, which that does "
                 "not work on."
             )
-        _check_floats(source.name, source.field_type, transform, table)
+        _check_spelling(source.name, source.field_type, transform, table)
         fields.append(
             PartitionField(
                 source_id=source.field_id,
@@ -103,8 +103,15 @@ def _parsed(text: str, table: str) -> tuple[str, Transform[Any, Any], str]:
     raise OptionError(f"Cannot create {table}: partitionBy asks for {text[:80]!r}; there are {_FORMS}.")
 
 
-def _check_floats(column: str, source: Any, transform: Transform[Any, Any], table: str) -> None:
-    if isinstance(source, FloatType | DoubleType) and isinstance(transform, IdentityTransform):
+def _check_spelling(column: str, source: Any, transform: Transform[Any, Any], table: str) -> None:
+    if not isinstance(transform, IdentityTransform):
+        return
+    if isinstance(source, FixedType):
+        raise SchemaMismatchError(
+            f"Cannot partition {table} by column {column}: {source} values stand in manifests in two ways, and engines "
+            f"that know one cannot read the other. Partition by bucket(16, {column}), or by another column."
+        )
+    if isinstance(source, FloatType | DoubleType):
         raise SchemaMismatchError(
             f"Cannot partition {table} by column {column}: {source} values have no stable spelling in a path. "
             "Partition by a string, number, boolean or date column."
@@ -203,6 +210,24 @@ class Partitioning:
                 for kind, text in zip(self._types, texts, strict=True)
             )
         )
+
+
+def check_readable(metadata: TableMetadata, *, table: str) -> None:
+    """Refuse partitions of fixed-length values, whenever the table had them.
+
+    Iceberg's Java writes them into manifests with their length in front (apache/iceberg#17501), the specification has
+    none there. What reads the other's manifest takes bytes of one field for the next, and may not notice.
+    """
+    for spec in metadata.partition_specs:
+        schema = schema_of_spec(metadata, spec)
+        for field in spec.fields:
+            is_known = field.source_id in schema.field_ids and isinstance(field.transform, IdentityTransform)
+            if is_known and isinstance(schema.find_type(field.source_id), FixedType):
+                raise UnsupportedTableError(
+                    f"Cannot use {table}: its partition {field.name} is of fixed-length values, which engines write "
+                    "into manifests in two ways that cannot be told apart. Use the engine that wrote it, or copy the "
+                    "rows into a table with another partitioning."
+                )
 
 
 def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:

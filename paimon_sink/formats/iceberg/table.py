@@ -57,7 +57,7 @@ from paimon_sink.formats.iceberg.ledger import (
 )
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.metrics import MetricsPlan
-from paimon_sink.formats.iceberg.partitions import Partitioning
+from paimon_sink.formats.iceberg.partitions import Partitioning, check_readable
 from paimon_sink.formats.iceberg.publications import publication
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
@@ -94,6 +94,7 @@ class IcebergTable(Table):
         self.identity = str(metadata.table_uuid)
         self.schema_id = metadata.current_schema_id
         self.schema = arrow_schema(metadata.schema(), table=label)
+        check_readable(metadata, table=label)
         self.partitioning = Partitioning(metadata.spec(), metadata.schema(), table=label)
         self.partition_keys = self.partitioning.columns
         self.partitioned_by = self.partitioning.texts
