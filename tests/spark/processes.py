@@ -214,7 +214,9 @@ class ClusterDaemons:
             daemon.__exit__(None, None, None)
 
     def _start(self, name: str, *arguments: str) -> None:
-        command = dying_with_us([_in_spark_home("spark-class"), f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments])
+        command = dying_with_us(
+            [_in_spark_home("spark-class"), f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+        )
         log = self._scratch / f"{len(self._daemons)}.log"
         self._daemons.append(_Session(command, log=log, env=self._env))
 

@@ -38,6 +38,7 @@ def test_appended_rows_come_back(spark: SparkSession, lake: Lake) -> None:
     assert [snapshot["commitKind"] for snapshot in lake.snapshots()] == ["APPEND", "APPEND"]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("partitioned", [False, True], ids=["unpartitioned", "partitioned"])
 def test_an_overwrite_replaces_the_whole_table(spark: SparkSession, lake: Lake, partitioned: bool) -> None:
     save(orders(spark, 0, 3), lake, **({"partitionBy": "day"} if partitioned else {}))
