@@ -80,10 +80,21 @@ test: java lint types ## Everything: lint, types, all tests, S3 and Spark includ
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
 	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m spark $(PYTEST_ARGS)
+	@echo "The smoke set again, on a standalone cluster and behind a Spark Connect server …"
+	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'smoke and not s3' $(PYTEST_ARGS)
+	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'smoke and not s3' $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need neither Spark nor S3
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow' $(PYTEST_ARGS)
+
+.PHONY: test-cluster
+test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of two workers
+	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
+
+.PHONY: test-connect
+test-connect: java $(READY) ## The Spark tests again, behind a Spark Connect server
+	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
 test-spark41 test-spark41-small: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 test-spark41 test-spark41-small: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python

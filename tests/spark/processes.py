@@ -20,13 +20,20 @@ import pyspark
 
 from tests.support.descendants import dying_with_us
 
-__all__ = ["HOST", "ClusterDaemons", "Driver", "Job", "is_alive", "parent_of", "until"]
+__all__ = ["EXECUTORS", "HOST", "ClusterDaemons", "ConnectServer", "Driver", "Job", "is_alive", "parent_of", "until"]
 
 ROOT = Path(__file__).parent.parent.parent
 HOST = "127.0.0.1"
 _LONGEST_WAIT_S = 240.0
 # They live for seconds: compiling well is not worth it.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+EXECUTORS = {
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": _SHORT_LIVED,
+}
+"""What fits on the workers of ``ClusterDaemons``."""
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
@@ -176,9 +183,7 @@ class ClusterDaemons:
         self._env = _environment(scratch)
         self._scratch = scratch
         self._daemons: list[_Session] = []
-        with socket.socket() as listener:
-            listener.bind((HOST, 0))
-            self._port = int(listener.getsockname()[1])
+        self._port = _free_port()
 
     @property
     def master(self) -> str:
@@ -209,13 +214,66 @@ class ClusterDaemons:
             daemon.__exit__(None, None, None)
 
     def _start(self, name: str, *arguments: str) -> None:
-        spark_class = str(Path(self._env["SPARK_HOME"]) / "bin" / "spark-class")
-        command = dying_with_us([spark_class, f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments])
+        command = dying_with_us(
+            [_in_spark_home("spark-class"), f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+        )
         log = self._scratch / f"{len(self._daemons)}.log"
         self._daemons.append(_Session(command, log=log, env=self._env))
 
     def _answers(self) -> bool:
         assert self._daemons[0].exit_status() is None, self._daemons[0].tail()
-        with suppress(OSError), socket.create_connection((HOST, self._port), timeout=1):
-            return True
-        return False
+        return _listens(self._port)
+
+
+# ---------------------------------------------------------------- a Spark Connect server
+
+
+class ConnectServer(_Session):
+    """A Spark Connect server from the pip package. Being entered, it answers."""
+
+    def __init__(self, master: str, conf: Mapping[str, str], scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._port = _free_port()
+        settings = {
+            **conf,
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(self._port),
+        }
+        arguments = [argument for key, value in settings.items() for argument in ("--conf", f"{key}={value}")]
+        command = [_in_spark_home("spark-submit"), "--master", master, "--class", _CONNECT_SERVER, *arguments]
+        # Spark takes the server for a daemon, and would give it as little memory as those.
+        env = {**_environment(scratch), "SPARK_DAEMON_MEMORY": "1g"}
+        super().__init__(dying_with_us(command), log=scratch / "server.log", env=env)
+
+    @property
+    def address(self) -> str:
+        return f"sc://{HOST}:{self._port}"
+
+    def __enter__(self) -> Self:
+        try:
+            until(self._answers, "the Spark Connect server")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def _answers(self) -> bool:
+        assert self.exit_status() is None, self.tail()
+        return _listens(self._port)
+
+
+def _in_spark_home(name: str) -> str:
+    return str(Path(pyspark.__file__).parent / "bin" / name)
+
+
+def _free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return int(listener.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection((HOST, port), timeout=1):
+        return True
+    return False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -25,6 +26,7 @@ __all__ = [
     "load",
     "named_files",
     "save",
+    "tasks_of",
     "warehouse_files",
 ]
 
@@ -43,6 +45,15 @@ def save(rows: DataFrame, lake: Lake, *, mode: str = "append", **extra: str) -> 
 
 def load(spark: SparkSession, lake: Lake) -> DataFrame:
     return spark.read.format("pwc").options(**lake_options(lake)).load()
+
+
+def tasks_of(rows: DataFrame) -> list[int]:
+    """How many rows each task of a read has, the smallest first."""
+    return sorted(row.rows for row in rows.mapInArrow(_count, "rows long").collect())
+
+
+def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"rows": pa.array([sum(batch.num_rows for batch in batches)], pa.int64())})
 
 
 def first_lines(error: BaseException) -> str:

@@ -11,18 +11,13 @@ import pytest
 
 from paimon_sink.core.steps import Step
 from tests.spark.directed import Action, Director, Order
-from tests.spark.processes import ClusterDaemons, Driver, Job, is_alive, parent_of, until
+from tests.spark.processes import EXECUTORS, ClusterDaemons, Driver, Job, is_alive, parent_of, until
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options, named_files
 from tests.support.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("processes")]
 
 TASKS = 4
-EXECUTORS = {
-    "spark.executor.memory": "512m",
-    "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",

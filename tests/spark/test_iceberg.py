@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 
 import paimon_sink
 from paimon_sink.maintain.verify import verify
-from tests.spark.support import Checkpoint, Source, first_lines, lake_options, load, save
+from tests.spark.support import Checkpoint, Source, first_lines, lake_options, load, save, tasks_of
 from tests.support.iceberg_engine import IcebergEngine, native
 from tests.support.lake import Lake
 from tests.support.places import Place, places
@@ -133,7 +133,7 @@ def test_one_partition_is_read_exactly(spark: SparkSession, lake: Lake) -> None:
     rows = spark.read.format("pwc").options(**lake_options(lake, **{"partition.id": "7"})).load()
 
     assert [row.id for row in rows.collect()] == [7]
-    assert rows.rdd.getNumPartitions() == 1
+    assert len(tasks_of(rows)) == 1
 
 
 # ---------------------------------------------------------------- types and refusals

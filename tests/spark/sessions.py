@@ -1,0 +1,107 @@
+"""Where the Spark of the tests runs: in this process, on a standalone cluster, or behind a Spark Connect server.
+
+``PWC_SPARK`` says which, for the whole run: PySpark decides once a process whether its functions are those of Connect.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.processes import EXECUTORS, HOST, ClusterDaemons, ConnectServer
+
+__all__ = ["VARIABLE", "Where", "chosen", "session", "why_not"]
+
+ROOT = Path(__file__).parent.parent.parent
+VARIABLE = "PWC_SPARK"
+_NEEDS_LOCAL = "needs_local_spark"
+_FIXTURE = "spark"
+
+
+class Where(StrEnum):
+    LOCAL = "local"
+    CLUSTER = "cluster"
+    CONNECT = "connect"
+
+
+def chosen() -> Where:
+    return Where(os.environ.get(VARIABLE, Where.LOCAL))
+
+
+def why_not(item: pytest.Item, where: Where) -> str | None:
+    """Why a test does not run there. One that asks for no session starts what it needs, and is the same anywhere."""
+    if where is Where.LOCAL:
+        return None
+    if _FIXTURE not in getattr(item, "fixturenames", ()):
+        return "it asks for no session"
+    mark = item.get_closest_marker(_NEEDS_LOCAL)
+    return None if mark is None else str(mark.args[0])
+
+
+@contextmanager
+def session(where: Where, scratch: Path) -> Iterator[SparkSession]:
+    """Two slots and two attempts a task, wherever it is. Workers run this Python and can import ``tests``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
+        patch.setenv("SPARK_LOCAL_IP", HOST)
+        start = {Where.LOCAL: _local, Where.CLUSTER: _on_cluster, Where.CONNECT: _over_connect}[where]
+        with start(scratch) as found:
+            yield found
+
+
+@contextmanager
+def _local(scratch: Path) -> Iterator[SparkSession]:
+    with _classic("local[2,2]", _conf(scratch)) as found:
+        yield found
+
+
+@contextmanager
+def _on_cluster(scratch: Path) -> Iterator[SparkSession]:
+    with ClusterDaemons(scratch / "daemons") as cluster:
+        conf = {"spark.task.maxFailures": "2", "spark.driver.host": HOST, "spark.driver.bindAddress": HOST}
+        with _classic(cluster.master, _conf(scratch) | EXECUTORS | conf) as found:
+            yield found
+
+
+@contextmanager
+def _over_connect(scratch: Path) -> Iterator[SparkSession]:
+    with ConnectServer("local[2,2]", _conf(scratch), scratch / "server") as server:
+        found = SparkSession.builder.remote(server.address).getOrCreate()
+        try:
+            yield found
+        finally:
+            found.stop()
+
+
+@contextmanager
+def _classic(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    found = SparkSession.builder.master(master).config(map=dict(conf)).getOrCreate()
+    try:
+        yield found
+    finally:
+        found.stop()
+
+
+def _conf(scratch: Path) -> dict[str, str]:
+    """In a time zone that is not UTC."""
+    return {
+        "spark.app.name": "paimon-sink tests",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.warehouse.dir": str(scratch / "catalog"),
+        "spark.local.dir": str(scratch / "local"),
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+        "spark.log.level": "OFF",
+        "spark.sql.streaming.numRecentProgressUpdates": "100",
+    }

@@ -1,0 +1,52 @@
+"""Spark Connect is optional: without its packages everything else is there, and what needs them says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.support.lake import Lake, rows
+
+IMPORTS_ALL = """
+import sys
+sys.modules["grpc"] = None  # importing it now fails, as where it is not installed
+
+import paimon_sink
+import paimon_sink.cli.main
+import paimon_sink.spark.compact
+
+paimon_sink.register, paimon_sink.compact, paimon_sink.attach
+assert not [name for name in sys.modules if name.startswith("pyspark.sql.connect.")], "Spark Connect was imported"
+"""
+
+COMPACTS = """
+import sys
+sys.modules["grpc"] = None
+
+from paimon_sink.cli.main import main
+main()
+"""
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_package_is_imported_without_the_packages_of_spark_connect() -> None:
+    done = run(IMPORTS_ALL)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_command_that_needs_spark_connect_names_the_package_that_is_missing(local_lake: Lake) -> None:
+    for batch in range(3):
+        local_lake.append(batch, rows(batch))
+
+    done = run(COMPACTS, "compact", local_lake.open().location, "--master", "sc://127.0.0.1:1")
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Cannot start Spark at sc://127.0.0.1:1" in done.stderr
+    assert "grpcio" in done.stderr
+    assert local_lake.batch_ids() == [0, 1, 2]
