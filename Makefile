@@ -92,8 +92,17 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 	@$(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
 
 .PHONY: integration
-integration: java $(READY) ## Long runs against real clusters and servers
-	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
+integration: java $(READY) ## Long runs against real clusters and servers, S3 being MinIO (built from source once unless Docker is there)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration $(PYTEST_ARGS)
+
+.PHONY: test-minio
+test-minio: java $(READY) ## All S3 tests again, on MinIO
+	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
+
+.PHONY: minio
+minio: $(READY) ## Build MinIO outside the repository, if it is not there yet, and say where
+	@$(VENV)/bin/python -m integration.minio
 
 .PHONY: soak
 soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
