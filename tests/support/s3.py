@@ -1,7 +1,7 @@
 """A real S3 server for tests: the one that the environment names, else MinIO, else SeaweedFS from PyPI.
 
-Started once and exported to the environment, it is shared by all workers of pytest-xdist. PWC_S3_SERVER says which one it
-has to be: container, minio or seaweedfs. Without it, the first of them that is there.
+Started once and exported to the environment, it is shared by all workers of pytest-xdist. PWC_S3_SERVER says which one
+it has to be: container, minio or seaweedfs. Without it, the first of them that is there.
 """
 
 from __future__ import annotations
