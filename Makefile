@@ -93,7 +93,7 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 
 .PHONY: integration
 integration: java $(READY) ## Long runs against real clusters and servers, S3 being MinIO (built from source once unless Docker is there)
-	@scripts/with-minio $(VENV)/bin/python -m pytest integration $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop $(PYTEST_ARGS)
 
 .PHONY: test-minio
 test-minio: java $(READY) ## All S3 tests again, on MinIO
