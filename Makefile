@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
+VENVFLINK := .venv-flink
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FORMAT    ?= paimon
@@ -21,6 +22,7 @@ export PIP_NO_INPUT := 1
 
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
+READYFLINK := $(VENVFLINK)/.installed
 PLOTS   := $(VENV)/.plots
 
 # Many of them wait for a server, so there is one more than cores.
@@ -104,6 +106,18 @@ test-minio: java $(READY) ## All S3 tests again, on MinIO
 minio: $(READY) ## Build MinIO outside the repository, if it is not there yet, and say where
 	@$(VENV)/bin/python -m integration.minio
 
+$(READYFLINK):
+	@scripts/check-python $(PYTHON)
+	@echo "Installing Flink into $(VENVFLINK) (once, 800 MB) …"
+	@[ -x $(VENVFLINK)/bin/python ] || $(PYTHON) -m venv $(VENVFLINK)
+	@$(VENVFLINK)/bin/python -m pip install -q --upgrade pip 'setuptools<80' wheel
+	@$(VENVFLINK)/bin/python -m pip install -q 'apache-flink==2.0.*'
+	@touch $@
+
+.PHONY: interop-flink
+interop-flink: java $(READY) $(READYFLINK) ## Flink reads and maintains our Paimon tables
+	@PWC_FLINK_PYTHON=$(CURDIR)/$(VENVFLINK)/bin/python $(VENV)/bin/python -m pytest integration/interop/flink $(PYTEST_ARGS)
+
 .PHONY: soak
 soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
 	@echo "The model, $(SOAK_STEPS) steps …"
@@ -176,6 +190,6 @@ docs: $(READY) ## Write docs/options.md and docs/fault-matrix.md from the code a
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
-	@rm -rf $(VENV) $(VENV41) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new docs/.fault-matrix.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,53 +1,48 @@
-"""Flink with Paimon's connector, each job in a process of its own."""
+"""One Flink with Paimon's connector for all tests, in a process of its own."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
 
+from integration.interop.flink.session import Flink
 from integration.jars import PAIMON_FLINK
 from tests.support.lake import Lake
 
-ROOT = Path(__file__).parents[3]
 _PYTHON = "PWC_FLINK_PYTHON"
 
 
-@dataclass(frozen=True)
-class Flink:
-    """A Flink that sees one warehouse."""
-
-    python: str
-    classpath: str
-    warehouse: str
-
-    def run(self, *statements: str) -> list[list[list[Any]]]:
-        """The rows of each statement."""
-        settings = {"parallelism.default": "1", "table.local-time-zone": "UTC"}
-        job = {"warehouse": self.warehouse, "statements": statements, "settings": settings}
-        done = subprocess.run(
-            [self.python, str(Path(__file__).with_name("statements.py")), json.dumps(job)],
+@pytest.fixture(scope="session")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    python = os.environ.get(_PYTHON)
+    if not python:
+        raise RuntimeError(f"{_PYTHON} names the Python that has apache-flink in it; make interop-flink sets it.")
+    # Paimon's catalog asks for Hadoop's classes; Spark brings them.
+    hadoop = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-*.jar"))
+    classpath = os.pathsep.join(str(jar) for jar in (PAIMON_FLINK.path(), *hadoop))
+    log = tmp_path_factory.mktemp("flink") / "log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [python, str(Path(__file__).with_name("statements.py"))],
             # Flink's gateway puts this variable on the class path of everything.
-            env={**os.environ, "HADOOP_CLASSPATH": self.classpath},
-            capture_output=True,
+            env={**os.environ, "HADOOP_CLASSPATH": classpath},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
             text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise AssertionError(f"Flink failed:\n{done.stderr[-6000:]}")
-        found: list[list[list[Any]]] = json.loads(done.stdout.splitlines()[-1])
-        return found
-
-    def read(self, table: str, columns: str = "*") -> list[list[Any]]:
-        (rows,) = self.run(f"SELECT {columns} FROM {table}")
-        return rows
+        ) as started,
+    ):
+        yield started
+        assert started.stdin is not None
+        # At the end of its input it leaves, and takes its JVM with it.
+        started.stdin.close()
+        started.wait(60)
 
 
 @pytest.fixture
@@ -56,11 +51,5 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture
-def flink(lake: Lake) -> Iterator[Flink]:
-    python = os.environ.get(_PYTHON)
-    if not python:
-        raise RuntimeError(f"{_PYTHON} names the Python that has apache-flink in it; make interop-flink sets it.")
-    # Paimon's catalog asks for Hadoop's classes; Spark brings them.
-    hadoop = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-*.jar"))
-    jars = [PAIMON_FLINK.path(), *hadoop]
-    yield Flink(python, os.pathsep.join(map(str, jars)), lake.options["warehouse"])
+def flink(process: subprocess.Popen[str], lake: Lake) -> Flink:
+    return Flink(process, lake.options["warehouse"])

@@ -26,11 +26,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from integration.interop.flink.conftest import Flink
+from integration.interop.flink.session import Flink
 from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 
-pytestmark = pytest.mark.timeout(600)  # a job takes half a minute on an idle machine
+pytestmark = pytest.mark.timeout(600)  # the first one starts Flink
 
 NOON = datetime(2026, 11, 16, 12, 30, 15, 123456)
 TYPES: dict[str, tuple[DataType, pa.DataType, object, object]] = {
