@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
+VENVFLINK := .venv-flink
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FORMAT    ?= paimon
@@ -21,6 +22,7 @@ export PIP_NO_INPUT := 1
 
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
+READYFLINK := $(VENVFLINK)/.installed
 PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
 
@@ -108,8 +110,29 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 	@$(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
 
 .PHONY: integration
-integration: java $(READY) ## Long runs against real clusters and servers
-	@$(VENV)/bin/pytest integration --ignore=integration/interop $(PYTEST_ARGS)
+integration: java $(READY) ## Long runs against real clusters and servers, S3 being MinIO (built from source once unless Docker is there)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop $(PYTEST_ARGS)
+
+.PHONY: test-minio
+test-minio: java $(READY) ## All S3 tests again, on MinIO
+	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
+
+.PHONY: minio
+minio: $(READY) ## Build MinIO outside the repository, if it is not there yet, and say where
+	@$(VENV)/bin/python -m integration.minio
+
+$(READYFLINK):
+	@scripts/check-python $(PYTHON)
+	@echo "Installing Flink into $(VENVFLINK) (once, 800 MB) …"
+	@[ -x $(VENVFLINK)/bin/python ] || $(PYTHON) -m venv $(VENVFLINK)
+	@$(VENVFLINK)/bin/python -m pip install -q --upgrade pip 'setuptools<80' wheel
+	@$(VENVFLINK)/bin/python -m pip install -q 'apache-flink==2.0.*'
+	@touch $@
+
+.PHONY: interop-flink
+interop-flink: java $(READY) $(READYFLINK) ## Flink reads and maintains our Paimon tables
+	@PWC_FLINK_PYTHON=$(CURDIR)/$(VENVFLINK)/bin/python $(VENV)/bin/python -m pytest integration/interop/flink $(PYTEST_ARGS)
 
 interop-iceberg: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 interop-iceberg: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
@@ -221,6 +244,6 @@ docs: $(READY) ## Write docs/options.md and docs/fault-matrix.md from the code a
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
-	@rm -rf $(VENV) $(VENV41) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new docs/.fault-matrix.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

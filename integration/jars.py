@@ -12,7 +12,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["HADOOP_AWS", "ICEBERG_AWS", "ICEBERG_SPARK", "PAIMON_S3", "PAIMON_SPARK", "SQLITE_JDBC", "Jar", "JarError"]
+__all__ = [
+    "HADOOP_AWS",
+    "ICEBERG_AWS",
+    "ICEBERG_SPARK",
+    "PAIMON_FLINK",
+    "PAIMON_S3",
+    "PAIMON_SPARK",
+    "SQLITE_JDBC",
+    "Jar",
+    "JarError",
+]
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
@@ -74,6 +84,7 @@ def _cache() -> Path:
 
 
 PAIMON_SPARK = Jar("org.apache.paimon", "paimon-spark-4.1_2.13", "2.0.0")
+PAIMON_FLINK = Jar("org.apache.paimon", "paimon-flink-2.0", "1.4.2")
 PAIMON_S3 = Jar("org.apache.paimon", "paimon-s3", "1.4.2")
 ICEBERG_SPARK = Jar("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0")
 ICEBERG_AWS = Jar("org.apache.iceberg", "iceberg-aws-bundle", "1.12.0")
@@ -82,7 +93,7 @@ SQLITE_JDBC = Jar("org.xerial", "sqlite-jdbc", "3.50.3.0")
 
 
 if __name__ == "__main__":
-    for wanted in (PAIMON_SPARK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, HADOOP_AWS, SQLITE_JDBC):
+    for wanted in (PAIMON_SPARK, PAIMON_FLINK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, HADOOP_AWS, SQLITE_JDBC):
         try:
             print(f"{wanted}  {wanted.path()}")
         except JarError as error:

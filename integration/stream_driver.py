@@ -1,4 +1,4 @@
-"""A streaming job as users write it: JSON files in, a Paimon table on S3 out, until all is read."""
+"""A streaming job as users write it: JSON files in, a table on S3 out, until all is read."""
 
 from __future__ import annotations
 

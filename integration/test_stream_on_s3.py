@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,16 @@ from tests.support.s3 import S3Server
 
 ROOT = Path(__file__).parents[1]
 FILES, ROWS_A_FILE = 12, 200
+
+
+def paimon(s3: S3Server, tmp_path: Path) -> Lake:
+    return Lake({"warehouse": f"s3://{s3.bucket}/{uuid.uuid4().hex}", **s3.options()})
+
+
+def iceberg(s3: S3Server, tmp_path: Path) -> Lake:
+    """Metadata and data on S3, in a catalog that knows only where the newest metadata is."""
+    catalog = {"catalog.type": "sql", "catalog.uri": f"sqlite:///{tmp_path / 'catalog.db'}"}
+    return Lake({**paimon(s3, tmp_path).options, "tableFormat": "iceberg", **catalog})
 
 
 def job(tmp_path: Path, lake: Lake) -> str:
@@ -53,14 +63,14 @@ def run(described: str, *, seconds: float | None) -> int:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [(14.0, 16.0, 18.0)], ids=["three kills"])
+@pytest.mark.parametrize("lake_of", [paimon, iceberg])
 def test_a_stream_to_s3_that_is_killed_and_restarted_writes_each_row_once(
-    s3: S3Server, tmp_path: Path, kills: Sequence[float]
+    s3: S3Server, tmp_path: Path, lake_of: Callable[[S3Server, Path], Lake]
 ) -> None:
-    lake = Lake({"warehouse": f"s3://{s3.bucket}/{uuid.uuid4().hex}", **s3.options()})
+    lake = lake_of(s3, tmp_path)
     described = job(tmp_path, lake)
 
-    for seconds in kills:
+    for seconds in (14.0, 16.0, 18.0):
         run(described, seconds=seconds)
     status = run(described, seconds=None)
 

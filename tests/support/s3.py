@@ -1,6 +1,7 @@
 """A real S3 server for tests: the one that the environment names, else MinIO, else SeaweedFS from PyPI.
 
-Started once and exported to the environment, it is shared by all workers of pytest-xdist.
+Started once and exported to the environment, it is shared by all workers of pytest-xdist. PWC_S3_SERVER says which one
+it has to be: container, minio or seaweedfs. Without it, the first of them that is there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sysconfig
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ _KEY = "pwc-tests"
 _SECRET = "pwc-tests-secret"
 _BUCKET = "lake"
 _TABLE_BUCKET = "tables"
-_MINIO_IMAGE = "minio/minio:RELEASE.2025-04-22T22-12-26Z"
+_MINIO_IMAGE = "minio/minio:RELEASE.2025-09-07T16-13-09Z"  # as in docker-compose.yml and integration/minio.py
 _READY_WITHIN_S = 90.0
 _STOP_WITHIN_S = 2.0
 
@@ -87,7 +88,7 @@ def export(server: S3Server) -> None:
 def s3_server() -> Iterator[S3Server]:
     """A server with its bucket, gone after the block unless the environment named it."""
     with ExitStack() as stack:
-        yield _named() or _container(stack) or _minio(stack) or seaweedfs(stack)
+        yield _named() or _wanted(stack) or _container(stack) or _minio(stack) or seaweedfs(stack)
 
 
 # ---------------------------------------------------------------- the candidates, in order
@@ -106,6 +107,24 @@ def _named() -> S3Server | None:
         iceberg_uri=os.environ.get("PWC_ICEBERG_URI"),
     )
     _wait_until_ready(server)
+    return server
+
+
+def _wanted(stack: ExitStack) -> S3Server | None:
+    """The kind that the environment asks for, and no other: who asks for MinIO does not want to test SeaweedFS."""
+    kind = os.environ.get("PWC_S3_SERVER")
+    if not kind:
+        return None
+    kinds: dict[str, Callable[[ExitStack], S3Server | None]] = {
+        "container": _container,
+        "minio": _minio,
+        "seaweedfs": seaweedfs,
+    }
+    if kind not in kinds:
+        raise RuntimeError(f"PWC_S3_SERVER is {kind}; it may be {', '.join(kinds)}.")
+    server = kinds[kind](stack)
+    if server is None:
+        raise RuntimeError(f"PWC_S3_SERVER asks for {kind}: start Docker, or put minio on PATH (make test-minio does).")
     return server
 
 
@@ -138,11 +157,12 @@ def _minio(stack: ExitStack) -> S3Server | None:
     binary = shutil.which("minio")
     if binary is None:
         return None
-    port, console = _free_ports(2)
+    port = _free_ports(1)[0]
     directory = _directory(stack)
-    command = [binary, "server", str(directory / "data"), "--quiet"]
-    command += ["--address", f"{_HOST}:{port}", "--console-address", f"{_HOST}:{console}"]
+    command = [binary, "server", str(directory / "data"), "--quiet", "--address", f"{_HOST}:{port}"]
     environment = {"MINIO_ROOT_USER": _KEY, "MINIO_ROOT_PASSWORD": _SECRET}
+    # No console, and no question to the network whether there is a newer one.
+    environment |= {"MINIO_BROWSER": "off", "MINIO_UPDATE": "off"}
     return _run(stack, command, environment, directory, _started(port, kind=f"MinIO from {binary}"))
 
 
