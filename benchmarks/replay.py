@@ -74,7 +74,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with session(directory, session_conf(kinds, directory)) as spark:
             with Progress(console=Console(stderr=True), transient=True) as progress:
                 found = sinks(kinds, Place(spark, directory))
-                rows = [replayed(sink, source, directory) for sink in progress.track(found, description="replays")]
+                rows = []
+                for sink in progress.track(found, description="replays"):
+                    rows.append(replayed(sink, source, directory))
+                    said = f"{rows[-1]['rows sent']:,} rows sent, {rows[-1]['rows in the table']:,} in the table"
+                    progress.console.print(f"{sink.name}: {said}", soft_wrap=True)
     title = "The last batch of a stream, replayed"
     show(title, rows, notes=notes)
     save("replay", arguments=vars(given), rows=rows, to=given.results)
