@@ -68,12 +68,10 @@ class Sink(ABC):
     def write(self, rows: DataFrame) -> None:
         """A batch job."""
 
-    def stream(self, rows: DataFrame, checkpoint: Path) -> int:
-        """All that is in the source now, in micro-batches. How many batches it took."""
+    def stream(self, rows: DataFrame, checkpoint: Path) -> None:
+        """All that is in the source now, in micro-batches."""
         writer = rows.writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
-        query = self._start(writer.outputMode("append"))
-        query.awaitTermination()
-        return sum(progress.numInputRows > 0 for progress in query.recentProgress)
+        self._start(writer.outputMode("append")).awaitTermination()
 
     @abstractmethod
     def _start(self, writer: DataStreamWriter) -> pyspark.sql.streaming.query.StreamingQuery:
