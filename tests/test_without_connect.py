@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.support.lake import Lake, rows
 
@@ -28,22 +29,25 @@ main()
 """
 
 
-def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code, *arguments]
+def run(directory: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # A file, since PySpark takes code without one for a doctest, and ends it quietly.
+    script = directory / "script.py"
+    script.write_text(code)
+    command = [sys.executable, str(script), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_package_is_imported_without_the_packages_of_spark_connect() -> None:
-    done = run(IMPORTS_ALL)
+def test_the_package_is_imported_without_the_packages_of_spark_connect(tmp_path: Path) -> None:
+    done = run(tmp_path, IMPORTS_ALL)
 
     assert done.returncode == 0, done.stderr
 
 
-def test_a_command_that_needs_spark_connect_names_the_package_that_is_missing(local_lake: Lake) -> None:
+def test_a_command_that_needs_spark_connect_names_the_package_that_is_missing(local_lake: Lake, tmp_path: Path) -> None:
     for batch in range(3):
         local_lake.append(batch, rows(batch))
 
-    done = run(COMPACTS, "compact", local_lake.open().location, "--master", "sc://127.0.0.1:1")
+    done = run(tmp_path, COMPACTS, "compact", local_lake.open().location, "--master", "sc://127.0.0.1:1")
 
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

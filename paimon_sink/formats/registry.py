@@ -17,9 +17,10 @@ __all__ = ["open_table", "open_to_rewrite", "open_to_write"]
 _LONGEST_SHOWN = 100
 
 _FORMATS = {
-    "paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat"),
-    "iceberg": ("paimon_sink.formats.iceberg.format", "IcebergFormat"),
+    "paimon": ("paimon_sink.formats.paimon.format", "PaimonFormat", "paimon-sink"),
+    "iceberg": ("paimon_sink.formats.iceberg.format", "IcebergFormat", "paimon-sink[iceberg]"),
 }
+"""Where each is, and what is to be installed for it."""
 
 
 def open_table(options: SinkOptions) -> Table:
@@ -57,7 +58,7 @@ def open_to_write(options: SinkOptions, schema: pa.Schema) -> Table:
 
 
 def _format(options: SinkOptions) -> Format:
-    module, name = _FORMATS[options.table_format]
+    module, name, package = _FORMATS[options.table_format]
     try:
         found: Format = getattr(importlib.import_module(module), name)()
     except ModuleNotFoundError as error:
@@ -65,7 +66,7 @@ def _format(options: SinkOptions) -> Format:
             raise
         raise OptionError(
             f"tableFormat={options.table_format} needs packages that are not installed ({error.name}). Run "
-            f"pip install 'paimon-sink[{options.table_format}]' on the driver and on every executor."
+            f"pip install '{package}' on the driver and on every executor."
         ) from error
     return found
 
