@@ -93,7 +93,17 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 
 .PHONY: integration
 integration: java $(READY) ## Long runs against real clusters and servers
-	@$(VENV)/bin/pytest integration $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest integration --ignore=integration/interop $(PYTEST_ARGS)
+
+.PHONY: interop
+interop: interop-paimon interop-iceberg ## Beside the JVM connectors, on the same tables (Spark 4.1)
+
+interop-paimon: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+interop-paimon: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+
+.PHONY: interop-paimon
+interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables
+	@$(VENV41)/bin/pytest integration/interop/paimon $(PYTEST_ARGS)
 
 .PHONY: soak
 soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
