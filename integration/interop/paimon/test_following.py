@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from integration.interop.paimon.java import Java
-from paimon_sink.maintain.compact import compact
 from tests.spark.support import Checkpoint, Source, lake_options
+from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 
 
@@ -39,7 +39,7 @@ def test_java_follows_our_stream_and_sees_each_row_once(
         source.add(range(number * 10, number * 10 + 10))
         checkpoint.run(source.stream(spark), lake_options(lake))
         if number % 2:
-            compact(lake.open())
+            compact(lake)
     query.processAllAvailable()
     query.stop()
 
@@ -54,10 +54,10 @@ def test_java_follows_on_from_its_checkpoint_over_our_compaction(java: Java, lak
     first.processAllAvailable()
     first.stop()
 
-    compact(lake.open())
+    compact(lake)
     lake.append(4, rows(4))
     lake.append(5, rows(5))
-    compact(lake.open())
+    compact(lake)
     second = follow(java, tmp_path / "follower", tmp_path / "followed")
     second.processAllAvailable()
     second.stop()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from integration.interop.paimon.java import Java, assert_same_rows
-from paimon_sink.maintain.compact import compact
 from tests.spark.support import Checkpoint, Source, lake_options
+from tests.support.compaction import compact
 from tests.support.lake import Lake
 
 
@@ -18,7 +18,7 @@ def test_java_and_our_stream_take_turns_on_s3(
         source.add(range(number * 10, number * 10 + 10))
         checkpoint.run(source.stream(spark), options)
         java_on_s3.append([1000 + number])
-    compact(s3_lake.open())
+    compact(s3_lake)
     java_on_s3.call("compact", options="compaction.min.file-num=2")
     java_on_s3.call("expire_snapshots", retain_max=2, retain_min=1)
 

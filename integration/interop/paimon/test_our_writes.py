@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 import paimon_sink
 from integration.interop.paimon.java import Java, assert_same_rows
-from paimon_sink.maintain.compact import compact
 from paimon_sink.maintain.expire import Retention, expire
 from tests.spark.support import Checkpoint, Source, lake_options, save
+from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 
 PARTITIONED = pytest.mark.parametrize("partition", ["", "day"], ids=["unpartitioned", "partitioned"])
@@ -21,7 +21,7 @@ def test_java_reads_batches_and_streams(
 ) -> None:
     for start in (0, 10, 20):
         source.add(range(start, start + 10))
-    save(spark.createDataFrame([(100, "monday"), (101, None)], "id long, day string"), lake, partitionBy=partition)
+    save(spark.createDataFrame([(100, "monday"), (101, None)], "id long, day string"), lake, **({"partitionBy": partition} if partition else {}))
 
     checkpoint.run(source.stream(spark), lake_options(lake))
 
@@ -60,7 +60,7 @@ def test_java_reads_what_we_compacted(spark: SparkSession, java: Java, lake: Lak
     if where == "on Spark":
         paimon_sink.compact(spark, **lake_options(lake))
     else:
-        compact(lake.open())
+        compact(lake)
 
     assert len(java.system("files")) == 2
     assert [row.commit_kind for row in java.system("snapshots")] == ["APPEND"] * 8 + ["COMPACT"]
@@ -70,7 +70,7 @@ def test_java_reads_what_we_compacted(spark: SparkSession, java: Java, lake: Lak
 def test_java_reads_on_after_our_expiry(java: Java, lake: Lake) -> None:
     for batch in range(10):
         lake.append(batch, rows(batch))
-    compact(lake.open())
+    compact(lake)
     java.append([50])
 
     expire(lake.open(), Retention(keep_last=2))
@@ -82,7 +82,7 @@ def test_java_reads_on_after_our_expiry(java: Java, lake: Lake) -> None:
 def test_java_reads_manifests_that_we_merged_and_rewrote(java: Java, lake: Lake) -> None:
     small = {"table__manifest.merge-min-count": "3", "table__manifest.full-compaction-threshold-size": "1 b"}
     beside = lake.with_options(partitionBy="day", **small)
-    expected = {}
+    expected: dict[int, str] = {}
     for batch in range(40):
         day = f"day {batch % 4}"
         if batch % 5 == 4:
@@ -114,7 +114,7 @@ def test_a_stream_goes_on_after_java_added_a_column(
     source.add(range(10, 20))
     checkpoint.run(source.stream(spark), lake_options(lake))
     lake.with_options(commitUser="another").append(0, rows(101))
-    compact(lake.open())
+    compact(lake)
 
     assert_same_rows(java, lake, ids=[*range(20), 100, 101])
     assert [row.id for row in java.read().where("note = 'by Java'").collect()] == [100]

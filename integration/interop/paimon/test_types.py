@@ -41,7 +41,7 @@ def exact_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 @PARTITIONED
 def test_java_reads_every_type_that_we_write(java: Java, lake: Lake, partition: str) -> None:
-    save(rows_with_side(java), lake, partitionBy=partition)
+    save(rows_with_side(java), lake, **({"partitionBy": partition} if partition else {}))
 
     assert_every_value_is_there(java.read())
 
