@@ -36,7 +36,7 @@ def spark(warehouse: Path, s3: S3Server, tmp_path_factory: pytest.TempPathFactor
         session = (
             SparkSession.builder.master("local[2,2]")
             .appName("paimon-sink beside Java Paimon")
-            .config("spark.jars", f"{PAIMON_SPARK.path()},{PAIMON_S3.path()}")
+            .config("spark.driver.extraClassPath", f"{PAIMON_SPARK.path()}:{PAIMON_S3.path()}")
             .config("spark.sql.extensions", "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions")
             .config(f"spark.sql.catalog.{CATALOG}", "org.apache.paimon.spark.SparkCatalog")
             .config(f"spark.sql.catalog.{CATALOG}.warehouse", str(warehouse))

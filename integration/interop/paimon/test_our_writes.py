@@ -21,7 +21,11 @@ def test_java_reads_batches_and_streams(
 ) -> None:
     for start in (0, 10, 20):
         source.add(range(start, start + 10))
-    save(spark.createDataFrame([(100, "monday"), (101, None)], "id long, day string"), lake, **({"partitionBy": partition} if partition else {}))
+    save(
+        spark.createDataFrame([(100, "monday"), (101, None)], "id long, day string"),
+        lake,
+        **({"partitionBy": partition} if partition else {}),
+    )
 
     checkpoint.run(source.stream(spark), lake_options(lake))
 
