@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-
 from pyspark.sql import SparkSession
 
 from integration.interop.paimon.committer import JavaCommitter
@@ -68,7 +66,3 @@ def commit_all(committer: JavaCommitter, first: int, commits: int, acknowledged:
     for row in range(first, first + commits):
         committer.append(row)
         acknowledged.append(row)
-
-
-def missing(acknowledged: Sequence[int], found: Sequence[int]) -> list[int]:
-    return sorted(set(acknowledged) - set(found))
