@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+
 from pyspark.sql import SparkSession
 
 from integration.interop.paimon.committer import JavaCommitter
