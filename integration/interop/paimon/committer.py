@@ -33,7 +33,8 @@ class JavaCommitter:
 
     def append(self, row: int, *, day: str = "monday") -> None:
         """One row in one commit. The number must be above 2^32: smaller ones reach the JVM as another type."""
-        builder = self._table.newBatchWriteBuilder()
+        # By its class: Py4J does not find the default method of the interface.
+        builder = self._paimon.table.sink.BatchWriteBuilderImpl(self._table)
         values = self._paimon.data.GenericRow(2)
         values.setField(0, row)
         values.setField(1, self._paimon.data.BinaryString.fromString(day))
