@@ -141,6 +141,16 @@ interop-iceberg: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 interop-iceberg: java $(READY41) ## One table in our hands and in those of Iceberg's Java library, on Spark 4.1
 	@$(VENV41)/bin/pytest integration/interop/iceberg $(PYTEST_ARGS)
 
+.PHONY: interop
+interop: interop-paimon interop-iceberg interop-flink ## Beside the JVM connectors and Flink, on the same tables
+
+interop-paimon: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+interop-paimon: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+
+.PHONY: interop-paimon
+interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables
+	@$(VENV41)/bin/pytest integration/interop/paimon $(PYTEST_ARGS)
+
 .PHONY: soak
 soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
 	@echo "The model, $(SOAK_STEPS) steps …"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+import re
 import threading
 import uuid
 from collections.abc import Callable
@@ -24,6 +25,8 @@ __all__ = ["ExclusivePut", "exclusive_put", "fsync_directory", "put_local", "wri
 ExclusivePut = Callable[[str, bytes], bool]
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_RENAMED_BY_OTHERS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
+"""How Java Paimon and pypaimon end the names of their temporary files. Ours have no hyphens."""
 _PUT_ID = "pwc-put"
 _ONE_PUT = 4 * 2**30
 _MEMORY_LOCK = threading.Lock()
@@ -40,7 +43,7 @@ def put_local(path: str, data: bytes) -> bool:
     temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
         write_synced(temporary, data)
-        created = _link(temporary, path)
+        created = _link(temporary, path) and _stays(temporary, path)
     finally:
         _unlink_if_there(temporary)
     if created:
@@ -62,6 +65,21 @@ def _link(temporary: str, path: str) -> bool:
             ) from error
         raise
     return True
+
+
+def _stays(temporary: str, path: str) -> bool:
+    """Whether our file stays at ``path``, now that it is there.
+
+    Paimon's other engines look whether the name is free, and then rename a temporary file to it; ours would be gone if
+    it came in between. So their temporary files for this name go first: whoever wrote one has lost, and is told so by
+    the rename that fails. Who writes one later looks after us. What was renamed before that is seen here.
+    """
+    directory, name = os.path.split(path)
+    for found in os.listdir(directory):
+        if found.startswith(f".{name}.") and _RENAMED_BY_OTHERS.fullmatch(found, len(name) + 2):
+            # May go: it can only replace what was just committed.
+            _unlink_if_there(os.path.join(directory, found))
+    return os.path.samefile(temporary, path)
 
 
 def write_synced(path: str, data: bytes) -> None:

@@ -196,3 +196,27 @@ def test_a_snapshot_is_not_taken_for_in_because_one_follows_that_names_another_b
     with pytest.raises(CommitUnknownError):
         lake.append(4, rows(4))
     assert lake.ids() == [0, 1, 2, 3, 10, 11]
+
+
+# ---------------------------------------------------------------- ledgers behind other engines
+
+
+def test_a_replay_is_known_behind_manifests_that_another_engine_merged(lake: Lake) -> None:
+    PaimonEngine(lake).merge_metadata()
+    foreign.append(lake, rows(100))
+    PaimonEngine(lake).merge_metadata()
+
+    lake.append(3, rows(3))
+
+    assert lake.ids() == [0, 1, 2, 3, 100]
+
+
+def test_a_ledger_is_not_believed_behind_merged_manifests_that_lack_its_files(lake: Lake) -> None:
+    """Snapshot 5 merged a snapshot 4 that was rolled back; the 4 that stands there now has other rows."""
+    PaimonEngine(lake).merge_metadata()
+    put_back_after_a_rollback(lake, lambda: lake.append(3, rows(30)))
+
+    ledger = lake.open().look(commit_user="test").ledger
+
+    assert not ledger.complete
+    assert "test" not in ledger.entries

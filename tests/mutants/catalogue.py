@@ -31,6 +31,7 @@ ATTEMPTS = "tests/write/test_attempts.py"
 PARTITIONS = "tests/write/test_partition_values.py"
 HOSTILE_FILES = "tests/fuzz/test_hostile_table_files.py"
 OPENING = "tests/storage/test_opening_a_store.py"
+RENAMING = "tests/storage/test_renaming_engines.py"
 LOCAL_STORE = "tests/storage/test_local_store.py"
 MERGED = "tests/formats/test_paimon_merging.py"
 BASES = "tests/formats/test_paimon_base.py"
@@ -159,6 +160,14 @@ MUTANTS = (
         "        os.link(temporary, path)\n",
         "        os.replace(temporary, path)\n",
         (f"{GUARDS}::test_a_put_that_comes_second_by_a_moment_replaces_nothing",),
+    ),
+    Mutant(
+        "renamed-over",
+        "an engine that looks and then renames cannot replace a put on a local disk",
+        EXCLUSIVE,
+        "_link(temporary, path) and _stays(temporary, path)",
+        "_link(temporary, path)",
+        (RENAMING,),
     ),
     Mutant(
         "already-exists-is-lost",

@@ -8,9 +8,11 @@ on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
@@ -19,6 +21,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
 from paimon_sink.formats.merging import Inputs
+from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles, is_stated_base
 
@@ -46,6 +49,7 @@ class SnapshotChain:
     schemas: SchemaFiles
     snapshots: SnapshotFiles
     lists: ManifestListManager
+    manifests: ManifestFileManager
 
     def ledger(self, newest: Snapshot | None) -> Ledger:
         """Who wrote last, as of ``newest``: one read when it is ours, else a walk over other engines' ones.
@@ -140,12 +144,23 @@ class SnapshotChain:
         return any(manifest.file_name in built.names for manifest in self.lists.read_base(following))
 
     def _is_built_on(self, above: Snapshot, below: Snapshot) -> bool:
-        """Another engine that merges manifests leaves no trace of the link; history ends there, and claims go on."""
+        """By name, or by their manifests; where another engine merged some, by the files that those add up to."""
         stated = is_stated_base(above, below)
         if stated is not None:
             return stated
         try:
             base = {manifest.file_name for manifest in self.lists.read_base(above)}
-            return {manifest.file_name for manifest in self.lists.read_all(below)} <= base
+            before = {manifest.file_name for manifest in self.lists.read_all(below)}
+            # What both have adds the same to both.
+            return before <= base or self._sum(base - before) == self._sum(before - base)
         except FileNotFoundError:
             return False
+
+    def _sum(self, manifests: Collection[str]) -> dict[Hashable, int]:
+        """How often each file comes more than it goes; those that come as often as they go are left out."""
+        files: Counter[Hashable] = Counter()
+        for name in manifests:
+            for entry in self.manifests.read(name):
+                of = (tuple(entry.partition.values), entry.bucket, entry.file.file_name, entry.file.external_path)
+                files[of] += 1 if entry.kind == ADD else -1
+        return {file: count for file, count in files.items() if count}

@@ -126,7 +126,7 @@ class PaimonTable(Table):
         self._claims = ClaimFiles(store, schemas.location, identity)
         self._manifests = Manifests(native)
         self._lists = ManifestLists(native)
-        self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists)
+        self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists, self._manifests)
         self._leftovers: Leftovers[ManifestFileMeta] = Leftovers(
             lambda made: self._delete_manifests([manifest.file_name for manifest in made])
         )
