@@ -1,7 +1,7 @@
 """Runs SQL in Flink, in an environment of Flink's own: its Python packages do not go together with ours.
 
-Reads one JSON line a job (the warehouse and its statements) and answers each with one line: a mark, then as JSON the rows
-of each statement or what went wrong. Imports nothing of this project.
+Reads one JSON line a job (the warehouse and its statements) and answers each with one line: a mark, then as JSON the
+rows of each statement or what went wrong. Imports nothing of this project.
 """
 
 from __future__ import annotations
