@@ -1,7 +1,7 @@
 """Runs SQL in Flink, in an environment of Flink's own: its Python packages do not go together with ours.
 
-Reads one JSON line a job (the warehouse and its statements) and answers each with one line: a mark, then as JSON the rows
-of each statement or what went wrong. Imports nothing of this project.
+Reads one JSON line a job (the warehouse and its statements) and answers each with one line: a mark, then as JSON the
+rows of each statement or what went wrong. Imports nothing of this project.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main() -> None:
     numbers = count()
     for line in sys.stdin:
         try:
-            answer = {"rows": answers(flink, f"lake{next(numbers)}", json.loads(line))}
+            answer: dict[str, Any] = {"rows": answers(flink, f"lake{next(numbers)}", json.loads(line))}
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             answer = {"error": str(error)}
         print(MARK + json.dumps(answer), flush=True)
