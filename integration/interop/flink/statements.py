@@ -20,10 +20,12 @@ def main() -> None:
     flink = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     flink.get_config().set("parallelism.default", "1")
     flink.get_config().set("table.local-time-zone", "UTC")
+    # A procedure that starts a job would answer before the job is done.
+    flink.get_config().set("table.dml-sync", "true")
     numbers = count()
     for line in sys.stdin:
         try:
-            answer = {"rows": answers(flink, f"lake{next(numbers)}", json.loads(line))}
+            answer: dict[str, Any] = {"rows": answers(flink, f"lake{next(numbers)}", json.loads(line))}
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             answer = {"error": str(error)}
         print(MARK + json.dumps(answer), flush=True)
