@@ -20,6 +20,8 @@ def main() -> None:
     flink = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
     flink.get_config().set("parallelism.default", "1")
     flink.get_config().set("table.local-time-zone", "UTC")
+    # A procedure that starts a job would answer before the job is done.
+    flink.get_config().set("table.dml-sync", "true")
     numbers = count()
     for line in sys.stdin:
         try:
