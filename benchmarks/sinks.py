@@ -62,7 +62,7 @@ class Sink(ABC):
 
     def prepare(self) -> None:
         """Make an empty place to write to."""
-        self.directory.mkdir(parents=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
 
     @abstractmethod
     def write(self, rows: DataFrame) -> None:
@@ -187,9 +187,10 @@ class JvmSink(Sink):
         return self.spark.table(self._table).count()
 
     def clear(self) -> None:
-        # Catalogs remember tables: without this, the next one of that name is taken for it.
+        # Catalogs remember databases and tables: the database stays, and the table goes by their own hand.
         self.spark.sql(f"DROP TABLE IF EXISTS {self._table}")
-        super().clear()
+        for table in self.directory.glob("bench*/rows"):
+            shutil.rmtree(table)
 
 
 class PaimonJvm(JvmSink):
