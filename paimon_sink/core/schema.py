@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.nested import has_not_null, is_list, nested_nulls, promise
 
-__all__ = ["FIELD_ID", "SQL_TYPE", "Alignment", "align", "file_schema", "length_limit", "sql_type"]
+__all__ = ["FIELD_ID", "SQL_TYPE", "Alignment", "align", "as_schema", "file_schema", "length_limit", "sql_type"]
 
 SQL_TYPE = b"sql_type"
 """Arrow field metadata for what Arrow cannot say: CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)."""
@@ -42,6 +42,15 @@ def length_limit(field: pa.Field) -> tuple[str, int] | None:
 def file_schema(schema: pa.Schema) -> pa.Schema:
     """The schema data files have: the table's, with list elements named as the Parquet standard says."""
     return pa.schema([pa.field(field.name, _standard(field.type), field.nullable, _id_of(field)) for field in schema])
+
+
+def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a schema, by name, out of a batch that has them all and maybe more, as its types."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for field, column in ((field, batch.column(field.name)) for field in schema)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 @dataclass(frozen=True)

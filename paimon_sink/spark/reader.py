@@ -11,6 +11,7 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.base import Split
 from paimon_sink.formats.registry import open_table
 from paimon_sink.read.partition import partition_filters
@@ -54,7 +55,7 @@ class PwcReader(ds.DataSourceReader):
         table = open_table(self._options)
         conditions = where_filters(table, self._options.where)
         for batch in table.read_split(split, self._schema.fieldNames()):
-            yield _cast(rows_that_meet(conditions, batch), expected)
+            yield as_schema(rows_that_meet(conditions, batch), expected)
 
 
 def _as_spark_reads(schema: pa.Schema) -> pa.Schema:
@@ -74,11 +75,3 @@ def _plain(data_type: pa.DataType) -> Any:
         child = data_type.value_field
         return pa.list_(pa.field("element", _plain(child.type), child.nullable))
     return data_type
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for field, column in ((field, batch.column(field.name)) for field in schema)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -18,24 +18,13 @@ from tests.support.batches import opened, sealed
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
-from tests.support.places import Place, places
+from tests.support.places import Place
 from tests.support.story import Story
 from tests.support.time_travel import time_travel
 from tests.support.turns import KilledError
 
 A_DAY = 24 * 3600 * 1000
 OTHERS = ("notes/readme.txt", "data/readme.txt", "bucket-0/copy of a file.parquet")
-
-
-@pytest.fixture(params=places())
-def place(request: pytest.FixtureRequest) -> Place:
-    where: Place = request.param
-    return where
-
-
-@pytest.fixture
-def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
-    return place.lake(request)
 
 
 @pytest.fixture

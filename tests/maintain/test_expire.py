@@ -16,22 +16,11 @@ from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
-from tests.support.places import Place, forms, places
+from tests.support.places import Place, forms
 from tests.support.story import Story
 from tests.support.time_travel import time_travel
 
 FAR = 40 * 24 * 3600 * 1000
-
-
-@pytest.fixture(params=places())
-def place(request: pytest.FixtureRequest) -> Place:
-    where: Place = request.param
-    return where
-
-
-@pytest.fixture
-def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
-    return place.lake(request)
 
 
 def expire_at(lake: Lake, retention: Retention, *, now_ms: int | None = None) -> ExpiryReport:

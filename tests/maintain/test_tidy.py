@@ -12,13 +12,6 @@ from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.local import LocalStore
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake, rows
-from tests.support.places import Place, places
-
-
-@pytest.fixture(params=places())
-def lake(request: pytest.FixtureRequest) -> Lake:
-    where: Place = request.param
-    return where.lake(request)
 
 
 @pytest.fixture

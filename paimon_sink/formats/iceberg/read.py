@@ -34,6 +34,7 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
+from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.base import Comparison, Filter, Split
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
@@ -108,7 +109,7 @@ def read_split(
         with _reading(text["path"], label):
             task = _decoded(native, text)
             for batch in scan_file(native, task, columns, _expression(native, body["filters"])):
-                yield _cast(batch, wanted)
+                yield as_schema(batch, wanted)
 
 
 @contextmanager
@@ -127,14 +128,6 @@ def _reading(path: str, label: str) -> Iterator[None]:
             f"Cannot read the file {path} of {label} ({type(error).__name__}: {str(error)[:300]}). If the table's "
             "columns changed while the query ran, run it again; else restore the file, or roll the table back."
         ) from error
-
-
-def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [
-        column if column.type == field.type else column.cast(field.type)
-        for field, column in ((field, batch.column(field.name)) for field in schema)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _packed(tasks: Iterable[FileScanTask]) -> Iterator[list[FileScanTask]]:
