@@ -27,6 +27,7 @@ FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""
 
 _ALIASES = ("s3a://", "s3n://")
+_METADATA = (".avro", ".json")
 
 
 @dataclass
@@ -113,6 +114,9 @@ class _File(InputFile, OutputFile):
         on_record = _on_record.get()
         if on_record is not None:
             on_record.read.append(self.location)
+        if self._path.endswith(_METADATA):
+            # Read whole, by one request.
+            return io.BytesIO(self._store.read(self._path))
         return self._store.open_input(self._path)
 
     def to_input_file(self) -> InputFile:

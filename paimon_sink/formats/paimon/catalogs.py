@@ -66,7 +66,7 @@ class FileSystemTables:
         if not ids:
             return None
         identifier = Identifier(self._options.database or "default", self._options.table or "table")
-        schema = self._schemas.read(max(ids))
+        schema, identity = self._schemas.newest_and_identity(ids)
         try:
             return PaimonTable(
                 FileStoreTable(StoreFileIO(self._store), identifier, self._location, schema),
@@ -74,7 +74,7 @@ class FileSystemTables:
                 store=self._store,
                 schemas=self._schemas,
                 snapshots=SnapshotFiles(self._store, self._location),
-                identity=self._schemas.identity(ids),
+                identity=identity,
                 compression=self._options.compression,
             )
         except (PwcError, OSError):

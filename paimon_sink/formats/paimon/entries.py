@@ -11,6 +11,7 @@ from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.schema.data_file_meta import DataFileMeta
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA, ManifestEntry
 from pypaimon.manifest.schema.simple_stats import SimpleStats
+from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.table.row.binary_row import BinaryRow
 from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer
@@ -97,11 +98,17 @@ def encode_entry(entry: ManifestEntry) -> bytes:
     return buffer.getvalue()
 
 
+def _schema(table: FileStoreTable, schema_id: int) -> TableSchema:
+    """Most files have the schema that the table was opened with: no need to read it again."""
+    own = table.table_schema
+    return own if own.id == schema_id else table.schema_manager.get_schema(schema_id)
+
+
 def decode_entry(raw: bytes, table: FileStoreTable) -> ManifestEntry:
     try:
         record: dict[str, Any] = fastavro.schemaless_reader(BytesIO(raw), _SCHEMA)  # type: ignore[assignment]
         file = record["_FILE"]
-        schema = table.schema_manager.get_schema(file["_SCHEMA_ID"])
+        schema = _schema(table, file["_SCHEMA_ID"])
         created = file["_CREATION_TIME"]
         return ManifestEntry(
             kind=ADD,

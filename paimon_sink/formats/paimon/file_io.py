@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -35,7 +36,8 @@ class StoreFileIO(FileIO):
         return self._store.arrow_path(path)
 
     def new_input_stream(self, path: str) -> Any:
-        return self._store.open_input(path)
+        # Manifests and lists of them: read whole, by one request. Data files are read through the file system.
+        return BytesIO(self._store.read(path))
 
     def new_output_stream(self, path: str) -> Any:
         return self._store.open_output(path)

@@ -33,10 +33,18 @@ class SchemaFiles:
 
     def identity(self, schema_ids: Sequence[int]) -> str:
         """Paimon gives a filesystem table no uuid; its first schema, with its creation time, is never rewritten."""
-        return hashlib.sha256(self._raw(min(schema_ids))).hexdigest()[:32]
+        return _identity(self._raw(min(schema_ids)))
+
+    def newest_and_identity(self, schema_ids: Sequence[int]) -> tuple[TableSchema, str]:
+        """Often they are in the same file, which is read once."""
+        first, last = min(schema_ids), max(schema_ids)
+        raw = self._raw(last)
+        return self._parsed(last, raw), _identity(raw if first == last else self._raw(first))
 
     def read(self, schema_id: int) -> TableSchema:
-        raw = self._raw(schema_id)
+        return self._parsed(schema_id, self._raw(schema_id))
+
+    def _parsed(self, schema_id: int, raw: bytes) -> TableSchema:
         try:
             read_json(raw)
             return _checked(TableSchema.from_json(raw.decode("utf-8")))
@@ -60,6 +68,10 @@ class SchemaFiles:
                 f"The schema {self.path(schema_id)} is gone: the table was dropped while a batch was written. "
                 "Nothing was committed. Restart the query."
             ) from error
+
+
+def _identity(first_schema: bytes) -> str:
+    return hashlib.sha256(first_schema).hexdigest()[:32]
 
 
 def _checked(schema: TableSchema) -> TableSchema:
