@@ -24,7 +24,10 @@ def counts(rows: DataFrame) -> DataFrame:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("partitioned", [False, True], ids=["unpartitioned", "partitioned"])
+@pytest.mark.parametrize(
+    "partitioned",
+    [pytest.param(False, id="unpartitioned"), pytest.param(True, id="partitioned", marks=pytest.mark.everywhere)],
+)
 def test_an_appended_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint, partitioned: bool
 ) -> None:
@@ -43,6 +46,7 @@ def test_an_appended_batch_that_spark_forgot_is_not_committed_again(
     assert [snapshot["commitIdentifier"] for snapshot in snapshots] == [0, 1]
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_complete_mode_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint
