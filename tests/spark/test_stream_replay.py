@@ -24,10 +24,7 @@ def counts(rows: DataFrame) -> DataFrame:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize(
-    "partitioned",
-    [pytest.param(False, id="unpartitioned"), pytest.param(True, id="partitioned", marks=pytest.mark.everywhere)],
-)
+@pytest.mark.parametrize("partitioned", [False, True], ids=["unpartitioned", "partitioned"])
 def test_an_appended_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint, partitioned: bool
 ) -> None:
