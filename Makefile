@@ -82,9 +82,9 @@ test: java lint types ## Everything: lint, types, all tests, S3 and Spark includ
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
 	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m spark $(PYTEST_ARGS)
-	@echo "The smoke set again, on a standalone cluster and behind a Spark Connect server …"
-	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'smoke and not s3' $(PYTEST_ARGS)
-	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'smoke and not s3' $(PYTEST_ARGS)
+	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
+	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' $(PYTEST_ARGS)
+	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need neither Spark nor S3

@@ -24,6 +24,7 @@ def days(lake: Lake) -> list[tuple[int, str]]:
     return sorted((row["id"], row["day"]) for row in lake.read())
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_appended_rows_come_back(spark: SparkSession, lake: Lake) -> None:
     save(orders(spark, 0, 5), lake, partitionBy="day")
@@ -85,6 +86,7 @@ def test_a_table_can_be_overwritten_with_what_was_read_from_it(spark: SparkSessi
     assert local_lake.ids() == [0, 2, 4, 6, 8]
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_rerun_of_a_named_batch_job_changes_nothing(spark: SparkSession, lake: Lake) -> None:
     named = {"commitUser": "nightly", "commitIdentifier": "20260131"}

@@ -56,6 +56,7 @@ def test_hundreds_of_one_row_batches_become_one_file_a_partition(
     assert_whole(lake)
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_one_partition_and_a_size_of_its_own(spark: SparkSession, local_lake: Lake) -> None:
     lake = streamed(local_lake.with_options(partitionBy="day"), 45)

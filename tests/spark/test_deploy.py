@@ -25,7 +25,14 @@ def test_the_example_of_spark_connect_runs_as_it_stands(tmp_path: Path) -> None:
 
     done = subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            # Then PySpark takes any free port, and not the one a server of somebody else may have.
+            "SPARK_TESTING": "yes",
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,

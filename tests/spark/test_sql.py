@@ -37,6 +37,7 @@ def in_brackets(lake: Lake, equals: str) -> str:
     return ", ".join(f"`{key}`{equals}'{value}'" for key, value in lake_options(lake).items())
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_temporary_view_is_inserted_into_and_read(spark: SparkSession, orders: Lake) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW orders USING pwc OPTIONS ({in_brackets(orders, ' ')})")

@@ -294,6 +294,7 @@ def test_the_batch_is_written_once_the_failure_is_mended(
 # ---------------------------------------------------------------- what a user reads
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_failed_stream_says_our_sentence_in_its_first_lines(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint

@@ -43,6 +43,7 @@ def test_an_appended_batch_that_spark_forgot_is_not_committed_again(
     assert [snapshot["commitIdentifier"] for snapshot in snapshots] == [0, 1]
 
 
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_complete_mode_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint
