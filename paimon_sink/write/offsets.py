@@ -1,4 +1,4 @@
-"""Empty lists from Spark 4.1: their items come without offsets, which the format allows and Arrow's size of it does not.
+"""Empty lists from Spark 4.1 come without offsets of their items: the format allows it, Arrow's ``nbytes`` does not.
 
 The JVM sends no offsets for an array of length 0, such as the items of lists that are all empty or null. ``nbytes``
 reads the first of them and ends the process.

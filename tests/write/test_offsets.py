@@ -1,4 +1,4 @@
-"""Lists that are all empty arrive from Spark 4.1 without the offsets of their items: they are written like any other."""
+"""Lists that are all empty arrive from Spark 4.1 without offsets of their items: they are written like any other."""
 
 from __future__ import annotations
 
