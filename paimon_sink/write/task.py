@@ -14,6 +14,7 @@ from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Table
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import Attempt
+from paimon_sink.write.offsets import with_offsets
 
 __all__ = ["write_task"]
 
@@ -37,7 +38,8 @@ def write_task(
     written_ms = (clock or SystemClock()).now_ms()
     reached(Step.WRITE_STARTED)
     try:
-        files = [file for batch in batches if batch.num_rows for file in fan_out.write(alignment.apply(batch))]
+        aligned = (with_offsets(alignment.apply(batch)) for batch in batches if batch.num_rows)
+        files = [file for batch in aligned for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms)
         reached(Step.MESSAGE_BUILT)
