@@ -87,13 +87,15 @@ def test_java_reads_manifests_that_we_merged_and_rewrote(java: Java, lake: Lake)
     small = {"table__manifest.merge-min-count": "3", "table__manifest.full-compaction-threshold-size": "1 b"}
     beside = lake.with_options(partitionBy="day", **small)
     expected: dict[int, str] = {}
+    deleted = 0
     for batch in range(40):
         day = f"day {batch % 4}"
         if batch % 5 == 4:
             # A dynamic overwrite: manifests with deletions to merge.
             message = beside.write(rows(batch, day=day))
             beside.with_options(partitionOverwriteMode="dynamic").commit(batch, message, overwrite=True)
-            expected = {kept: its_day for kept, its_day in expected.items() if its_day != day}
+            before, expected = expected, {kept: its_day for kept, its_day in expected.items() if its_day != day}
+            deleted += len(before) - len(expected)
         else:
             beside.append(batch, rows(batch, day=day))
         expected[batch] = day
@@ -103,7 +105,7 @@ def test_java_reads_manifests_that_we_merged_and_rewrote(java: Java, lake: Lake)
     manifests = java.system("manifests")
 
     assert len(manifests) < 10, "nothing was merged"
-    assert sum(row.num_deleted_files for row in manifests) <= 4, "deletions were never dropped"
+    assert sum(row.num_deleted_files for row in manifests) < deleted / 2, "deletions were never dropped"
     assert_same_rows(java, lake, ids=expected)
 
 
