@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.types import LongType, TimeType, UUIDType
 
 from paimon_sink.core.errors import CorruptTableError, SchemaMismatchError, UnsupportedTableError
@@ -277,3 +278,23 @@ def test_a_file_that_is_gone_is_named_to_its_reader(lake: Lake) -> None:
 
     with pytest.raises(CorruptTableError, match=f"{path}.*run the query again"):
         list(table.read_split(split, ["id"]))
+
+
+def test_a_file_that_is_no_parquet_is_refused_by_name(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    table = native(lake)
+    [scanned] = table.scan().plan_files()
+    strange = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=scanned.file.file_path.replace(".parquet", ".orc"),
+        file_format=FileFormat.ORC,
+        partition=scanned.file.partition,
+        record_count=1,
+        file_size_in_bytes=1,
+    )
+    strange.spec_id = scanned.file.spec_id
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        append.append_data_file(strange)
+
+    with pytest.raises(UnsupportedTableError, match=r"\.orc is ORC, and we read Parquet alone"):
+        lake.read()

@@ -77,6 +77,12 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
+    strange = next((task.file for task in tasks if task.file.file_format != FileFormat.PARQUET), None)
+    if strange is not None:
+        raise UnsupportedTableError(
+            f"Cannot read {label}: its file {strange.file_path} is {strange.file_format.name}, and we read Parquet "
+            "alone. Rewrite such files with the engine that wrote them."
+        )
     return [_split(native, group, usable) for group in _packed(tasks)]
 
 
