@@ -280,14 +280,14 @@ def test_a_file_that_is_gone_is_named_to_its_reader(lake: Lake) -> None:
         list(table.read_split(split, ["id"]))
 
 
-def test_a_file_that_is_no_parquet_is_refused_by_name(lake: Lake) -> None:
+def test_an_avro_file_is_refused_by_name(lake: Lake) -> None:
     lake.append(0, rows(0))
     table = native(lake)
     [scanned] = table.scan().plan_files()
     strange = DataFile.from_args(
         content=DataFileContent.DATA,
-        file_path=scanned.file.file_path.replace(".parquet", ".orc"),
-        file_format=FileFormat.ORC,
+        file_path=scanned.file.file_path.replace(".parquet", ".avro"),
+        file_format=FileFormat.AVRO,
         partition=scanned.file.partition,
         record_count=1,
         file_size_in_bytes=1,
@@ -296,5 +296,5 @@ def test_a_file_that_is_no_parquet_is_refused_by_name(lake: Lake) -> None:
     with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
         append.append_data_file(strange)
 
-    with pytest.raises(UnsupportedTableError, match=r"\.orc is ORC, and we read Parquet alone"):
+    with pytest.raises(UnsupportedTableError, match=r"\.avro is AVRO, and there are readers for Parquet"):
         lake.read()

@@ -42,6 +42,7 @@ from paimon_sink.formats.iceberg.scan import scan_file
 
 __all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
 
+_READABLE = (FileFormat.PARQUET, FileFormat.ORC)
 _SPLIT_BYTES = 128 << 20
 _OPEN_COST_BYTES = 4 << 20
 """What opening one more file counts for: thousands of small files still make many splits."""
@@ -77,11 +78,11 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    strange = next((task.file for task in tasks if task.file.file_format != FileFormat.PARQUET), None)
+    strange = next((task.file for task in tasks if task.file.file_format not in _READABLE), None)
     if strange is not None:
         raise UnsupportedTableError(
-            f"Cannot read {label}: its file {strange.file_path} is {strange.file_format.name}, and we read Parquet "
-            "alone. Rewrite such files with the engine that wrote them."
+            f"Cannot read {label}: its file {strange.file_path} is {strange.file_format.name}, and there are "
+            "readers for Parquet and ORC alone. Rewrite such files with the engine that wrote them."
         )
     return [_split(native, group, usable) for group in _packed(tasks)]
 
