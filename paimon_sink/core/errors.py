@@ -34,6 +34,7 @@ __all__ = [
     "LedgerLostError",
     "MessageError",
     "OptionError",
+    "PutReplacedError",
     "PwcError",
     "RefusedError",
     "SchemaMismatchError",
@@ -74,6 +75,10 @@ class CorruptTableError(PwcError):
 
 class StorageError(PwcError):
     """The store failed for good, or does not offer what exactly-once needs."""
+
+
+class PutReplacedError(StorageError):
+    """A file that was put only if absent was there, and another engine renamed its own over it."""
 
 
 class MessageError(PwcError):

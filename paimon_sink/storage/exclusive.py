@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from paimon_sink.core.errors import StorageError
+from paimon_sink.core.errors import PutReplacedError, StorageError
 
 __all__ = ["ExclusivePut", "exclusive_put", "fsync_directory", "put_local", "write_synced"]
 
@@ -43,7 +43,9 @@ def put_local(path: str, data: bytes) -> bool:
     temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
     try:
         write_synced(temporary, data)
-        created = _link(temporary, path) and _stays(temporary, path)
+        created = _link(temporary, path)
+        if created and not _stays(temporary, path):
+            raise PutReplacedError(f"{path} was there, and another engine renamed its own file over it at once.")
     finally:
         _unlink_if_there(temporary)
     if created:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["dictionary_columns"]
+__all__ = ["ROWS_THAT_TELL", "dictionary_columns"]
+
+ROWS_THAT_TELL = 1_000
+"""Two rows of the first partition say nothing of a million in the next."""
 
 _SAMPLE_ROWS = 1 << 15
 """Taken twice: values that come again may do so only after all of them had their turn."""

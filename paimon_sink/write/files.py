@@ -18,7 +18,7 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import ClosedFile, Table
 from paimon_sink.storage.store import Output
-from paimon_sink.write.encoding import dictionary_columns
+from paimon_sink.write.encoding import ROWS_THAT_TELL, dictionary_columns
 
 __all__ = ["Attempt", "RollingFile"]
 
@@ -44,7 +44,7 @@ class Attempt:
     target_bytes: int
     bytes_a_row: float | None = None
     dictionaries: list[str] | None = None
-    """Columns that get one. The first rows tell."""
+    """Columns that get one, as soon as there were rows enough to tell. Until then, all."""
     paths: list[str] = field(default_factory=list)
     """Every file ever opened, so that a failed write can remove them all."""
 
@@ -81,7 +81,7 @@ class RollingFile:
     def write(self, rows: pa.Table) -> Iterator[DataFile]:
         """Write the rows, yielding each file they fill."""
         start = 0
-        if self._attempt.dictionaries is None:
+        if self._attempt.dictionaries is None and rows.num_rows >= ROWS_THAT_TELL:
             self._attempt.dictionaries = dictionary_columns(rows)
         while start < rows.num_rows:
             if self._open is None:
@@ -135,7 +135,7 @@ class _OpenFile:
                 attempt.schema,
                 compression=table.compression,
                 compression_level=table.compression_level,
-                use_dictionary=attempt.dictionaries,
+                use_dictionary=True if attempt.dictionaries is None else attempt.dictionaries,
                 write_page_index=True,
                 store_schema=False,
                 metadata_collector=self._footers,

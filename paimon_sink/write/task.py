@@ -38,7 +38,7 @@ def write_task(
     written_ms = (clock or SystemClock()).now_ms()
     reached(Step.WRITE_STARTED)
     try:
-        aligned = (with_offsets(alignment.apply(batch)) for batch in batches if batch.num_rows)
+        aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
         files = [file for batch in aligned for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -198,13 +197,13 @@ def test_a_file_outside_of_the_table_is_not_looked_into(lake: Lake, tmp_path: Pa
 def test_trouble_with_the_store_is_not_called_damage(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     table = lake.open()
     unlucky = IcebergEngine(lake).manifest_lists()[0].rsplit("/", 1)[-1]
-    open_input = type(table.store).open_input
+    read = type(table.store).read
 
-    def refuse(self: Store, path: str) -> BinaryIO:
+    def refuse(self: Store, path: str) -> bytes:
         if path.endswith(unlucky):
-            raise StorageError(f"Cannot open {path}: 503 SlowDown")
-        return open_input(self, path)
+            raise StorageError(f"Cannot read {path}: 503 SlowDown")
+        return read(self, path)
 
-    monkeypatch.setattr(type(table.store), "open_input", refuse)
+    monkeypatch.setattr(type(table.store), "read", refuse)
 
     assert {problem.trouble for problem in verify(table).problems} == {Trouble.UNREACHABLE}

@@ -28,6 +28,11 @@ OTHERS = ("notes/readme.txt", "data/readme.txt", "bucket-0/copy of a file.parque
 
 
 @pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    return place.lake(request)
+
+
+@pytest.fixture
 def ages(monkeypatch: pytest.MonkeyPatch) -> Ages:
     found = Ages()
     found.install(monkeypatch)

@@ -23,6 +23,11 @@ from tests.support.time_travel import time_travel
 FAR = 40 * 24 * 3600 * 1000
 
 
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    return place.lake(request)
+
+
 def expire_at(lake: Lake, retention: Retention, *, now_ms: int | None = None) -> ExpiryReport:
     """As if it were that time: by default, long after everything."""
     later = max((found.at_ms for found in lake.history()), default=0) + FAR

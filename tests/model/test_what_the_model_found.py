@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paimon_sink.commit.decide import Policy
 from paimon_sink.core.errors import StorageError
+from paimon_sink.formats.paimon.table import PaimonTable
 from tests.model.model import Batch
 from tests.model.paimon import PaimonActions
 from tests.model.stage import Stage
@@ -24,6 +26,9 @@ def test_a_schema_that_cannot_be_read_is_the_fault_of_the_store_and_not_of_the_m
         one.taker.move()
     stage.turns.close()
     coordinators_table = stage.actions.open(stage.store)
+    assert isinstance(coordinators_table, PaimonTable)
+    # As if a column had come after the tasks: theirs is not the schema that the table was opened with.
+    coordinators_table.native.table_schema = replace(coordinators_table.native.table_schema, id=1)
     stage.files.lie(Lies(times_out=1, only=request_that_fails), seed=0)
 
     with pytest.raises(StorageError, match="schema-0: TimeoutError"):

@@ -165,9 +165,9 @@ MUTANTS = (
         "renamed-over",
         "an engine that looks and then renames cannot replace a put on a local disk",
         EXCLUSIVE,
-        "_link(temporary, path) and _stays(temporary, path)",
-        "_link(temporary, path)",
-        (RENAMING,),
+        "        if created and not _stays(temporary, path):\n",
+        "        if False:\n",
+        (f"{RENAMING}::test_a_rename_that_was_decided_before_our_put_cannot_replace_it",),
     ),
     Mutant(
         "already-exists-is-lost",

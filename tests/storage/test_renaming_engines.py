@@ -11,6 +11,7 @@ import pytest
 from pypaimon.common.options import Options
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from paimon_sink.core.errors import PutReplacedError
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store, open_store
 
@@ -39,7 +40,7 @@ def test_a_rename_that_was_decided_before_our_put_cannot_replace_it(
     assert os.listdir(tmp_path) == ["snapshot-1"]
 
 
-def test_a_put_that_was_replaced_at_once_is_lost(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_put_that_was_replaced_at_once_says_so(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "snapshot-1"
     theirs = tmp_path / f".snapshot-1.{uuid.uuid4()}.tmp"
     theirs.write_bytes(b"theirs")
@@ -50,9 +51,9 @@ def test_a_put_that_was_replaced_at_once_is_lost(store: Store, tmp_path: Path, m
         theirs.rename(path)
 
     monkeypatch.setattr(os, "link", link_and_be_replaced)
-    ours = store.put_if_absent(str(path), b"ours")
+    with pytest.raises(PutReplacedError, match="another engine renamed its own file over it"):
+        store.put_if_absent(str(path), b"ours")
 
-    assert not ours
     assert path.read_bytes() == b"theirs"
     assert os.listdir(tmp_path) == ["snapshot-1"]
 

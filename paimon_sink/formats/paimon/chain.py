@@ -18,7 +18,7 @@ from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
-from paimon_sink.core.errors import StorageError
+from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
@@ -96,6 +96,11 @@ class SnapshotChain:
             return self._undo(built)
         return PutOutcome.LANDED
 
+    def replaced(self, built: Built) -> PutOutcome:
+        """What it means that ours stood, and another stands there now: the next may be built on ours."""
+        following = self.snapshots.read(built.snapshot.id + 1)
+        return PutOutcome.LANDED if self._starts_from(following, built) else PutOutcome.LOST
+
     def without_a_trace(self, built: Built) -> PutOutcome:
         """What it means that there is no snapshot of our id."""
         newest = self.snapshots.newest()
@@ -153,7 +158,7 @@ class SnapshotChain:
             before = {manifest.file_name for manifest in self.lists.read_all(below)}
             # What both have adds the same to both.
             return before <= base or self._sum(base - before) == self._sum(before - base)
-        except FileNotFoundError:
+        except (FileNotFoundError, CorruptTableError):
             return False
 
     def _sum(self, manifests: Collection[str]) -> dict[Hashable, int]:

@@ -9,7 +9,7 @@ import pyarrow.fs as pafs
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.options import Options
 
-from paimon_sink.core.errors import StorageError
+from paimon_sink.core.errors import PutReplacedError, StorageError
 from paimon_sink.storage.store import Store
 
 __all__ = ["StoreFileIO"]
@@ -77,4 +77,7 @@ class StoreFileIO(FileIO):
         raise StorageError(f"Refused to rename {src} to {dst}: a rename can overwrite what another writer put there.")
 
     def try_to_write_atomic(self, path: str, content: str) -> bool:
-        return self._store.put_if_absent(path, content.encode("utf-8"))
+        try:
+            return self._store.put_if_absent(path, content.encode("utf-8"))
+        except PutReplacedError:
+            return False

@@ -20,6 +20,7 @@ from paimon_sink.core.errors import (
     CommitConflictError,
     CorruptTableError,
     MessageError,
+    PutReplacedError,
     PwcError,
     SchemaMismatchError,
     StorageError,
@@ -132,6 +133,8 @@ class PaimonTable(Table):
         )
         self._merger = ManifestMerger(native, self._leftovers)
         self._decoded: dict[bytes, ManifestEntry] = {}
+        self._stood: set[int] = set()
+        """Snapshots of ours that stood, until another engine renamed its own over them."""
         """Entries of the files that were checked last: a build needs them again."""
 
     # ------------------------------------------------------------ tasks
@@ -256,8 +259,12 @@ class PaimonTable(Table):
         built: Built = prepared.native
         if not self._chain.stands(built.base):
             return PutOutcome.LOST
-        if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
-            return PutOutcome.LOST
+        try:
+            if not self._snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
+                return PutOutcome.LOST
+        except PutReplacedError:
+            self._stood.add(prepared.snapshot_id)
+            raise
         return self._hinted(built, self._chain.confirm(built))
 
     def settle(self, prepared: Prepared) -> PutOutcome:
@@ -266,10 +273,13 @@ class PaimonTable(Table):
         if found is None:
             return self._chain.without_a_trace(built)
         if (found.properties or {}).get(COMMIT_ID) != prepared.commit_id:
-            return PutOutcome.LOST
+            return self._chain.replaced(built) if prepared.snapshot_id in self._stood else PutOutcome.LOST
         return self._hinted(built, self._chain.confirm(built))
 
     def discard(self, prepared: Prepared) -> None:
+        if prepared.snapshot_id in self._stood:
+            # It stood for a moment. Whoever read it then may still put a snapshot on it that names its manifests.
+            return
         built: Built = prepared.native
         self._delete_manifests(built.names)
         self._leftovers.keep(built.merged)
