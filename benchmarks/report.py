@@ -120,7 +120,8 @@ def save(name: str, *, arguments: Mapping[str, object], rows: Sequence[Mapping[s
     body = {
         "benchmark": name,
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "arguments": {key: str(value) if isinstance(value, Path) else value for key, value in arguments.items()},
+        # Where it was written to is nobody's business but this machine's.
+        "arguments": {key: value for key, value in arguments.items() if not isinstance(value, Path)},
         "machine": machine(),
         "versions": versions(),
         "rows": list(rows),
