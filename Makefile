@@ -98,8 +98,9 @@ test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of
 test-connect: java $(READY) ## The Spark tests again, behind a Spark Connect server
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
-test-spark41 test-spark41-small: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
-test-spark41 test-spark41-small: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg
+$(ON_SPARK41): export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
+$(ON_SPARK41): export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 
 .PHONY: test-spark41
 test-spark41: java $(READY41) ## The Spark tests and the smoke set again, on Spark 4.1
@@ -134,18 +135,12 @@ $(READYFLINK):
 interop-flink: java $(READY) $(READYFLINK) ## Flink reads and maintains our Paimon tables
 	@PWC_FLINK_PYTHON=$(CURDIR)/$(VENVFLINK)/bin/python $(VENV)/bin/python -m pytest integration/interop/flink $(PYTEST_ARGS)
 
-interop-iceberg: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
-interop-iceberg: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
-
 .PHONY: interop-iceberg
 interop-iceberg: java $(READY41) ## One table in our hands and in those of Iceberg's Java library, on Spark 4.1
 	@$(VENV41)/bin/pytest integration/interop/iceberg $(PYTEST_ARGS)
 
 .PHONY: interop
 interop: interop-paimon interop-iceberg interop-flink ## Beside the JVM connectors and Flink, on the same tables
-
-interop-paimon: export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
-interop-paimon: export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 
 .PHONY: interop-paimon
 interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables

@@ -166,10 +166,7 @@ def report_speed(given: argparse.Namespace, taken: Sequence[Taken], notes: Seque
     save(name, arguments=vars(given), rows=rows, to=given.results)
     bars(
         name,
-        [
-            Bar(row["who"], row["million rows/s"], f"{row['million rows/s']:.2f}", ours=_is_ours(one.sink))
-            for row, one in zip(rows, taken, strict=True)
-        ],
+        _bars("million rows/s", rows, taken),
         title=title,
         x="million rows a second, median",
         to=given.results,
@@ -184,16 +181,14 @@ def report_bytes(given: argparse.Namespace, taken: Sequence[Taken], notes: Seque
     show(title, rows, notes=notes)
     save(name, arguments=vars(given), rows=rows, to=given.results)
     kept = [one for one in taken if one.sink.keeps_rows]
-    bars(
-        name,
-        [
-            Bar(row["who"], row["bytes a row"], f"{row['bytes a row']:.2f}", ours=_is_ours(one.sink))
-            for row, one in zip(rows, kept, strict=True)
-        ],
-        title=title,
-        x="bytes a row on disk",
-        to=given.results,
-    )
+    bars(name, _bars("bytes a row", rows, kept), title=title, x="bytes a row on disk", to=given.results)
+
+
+def _bars(figure: str, rows: Sequence[Mapping[str, Any]], taken: Sequence[Taken]) -> list[Bar]:
+    return [
+        Bar(row["who"], row[figure], f"{row[figure]:.2f}", ours=_is_ours(one.sink))
+        for row, one in zip(rows, taken, strict=True)
+    ]
 
 
 def _spark() -> str:

@@ -12,8 +12,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from integration.cache import cache
+
 __all__ = [
-    "HADOOP_AWS",
     "ICEBERG_AWS",
     "ICEBERG_SPARK",
     "PAIMON_FLINK",
@@ -49,7 +50,7 @@ class Jar:
             if not Path(named).is_file():
                 raise JarError(f"{self.variable} names {named}, which is not a file.")
             return Path(named)
-        file = _cache() / f"{self.artifact}-{self.version}.jar"
+        file = cache("jars") / f"{self.artifact}-{self.version}.jar"
         if not file.is_file():
             self._fetch(file)
         return file
@@ -79,21 +80,16 @@ class Jar:
         return f"{self.group}:{self.artifact}:{self.version}"
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paimon-sink" / "jars"
-
-
 PAIMON_SPARK = Jar("org.apache.paimon", "paimon-spark-4.1_2.13", "2.0.0")
 PAIMON_FLINK = Jar("org.apache.paimon", "paimon-flink-2.0", "1.4.2")
 PAIMON_S3 = Jar("org.apache.paimon", "paimon-s3", "1.4.2")
 ICEBERG_SPARK = Jar("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0")
 ICEBERG_AWS = Jar("org.apache.iceberg", "iceberg-aws-bundle", "1.12.0")
-HADOOP_AWS = Jar("org.apache.hadoop", "hadoop-aws", "3.4.2")
 SQLITE_JDBC = Jar("org.xerial", "sqlite-jdbc", "3.50.3.0")
 
 
 if __name__ == "__main__":
-    for wanted in (PAIMON_SPARK, PAIMON_FLINK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, HADOOP_AWS, SQLITE_JDBC):
+    for wanted in (PAIMON_SPARK, PAIMON_FLINK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, SQLITE_JDBC):
         try:
             print(f"{wanted}  {wanted.path()}")
         except JarError as error:

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from integration.cache import cache
+
 __all__ = ["MinioError", "minio"]
 
 _MODULE = "github.com/minio/minio"
@@ -32,7 +34,7 @@ def minio() -> Path:
         if not os.access(named, os.X_OK) or Path(named).name != "minio":
             raise MinioError(f"{_VARIABLE} names {named}, which is not a program called minio.")
         return Path(named)
-    binary = _cache() / f"minio-{_VERSION}" / "minio"
+    binary = cache("bin") / f"minio-{_VERSION}" / "minio"
     if not binary.is_file():
         _build(binary)
     return binary
@@ -65,10 +67,6 @@ def _build(binary: Path) -> None:
                 f"{_VARIABLE}, or start Docker."
             )
         os.replace(built, binary)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paimon-sink" / "bin"
 
 
 if __name__ == "__main__":

@@ -141,7 +141,7 @@ class Coordinator:
             check_batch(messages, batch_id)
         self.table.check_files(files)
         if files and not self._may_be_in(commit_user, batch_id):
-            self.table.drop_files(files)
+            self.table.drop_files(file.path for file in files)
 
     def _check_identity(self, plan: Plan, head: Head) -> None:
         if plan.table_identity not in (None, head.table_identity):
@@ -290,7 +290,7 @@ class Coordinator:
         live = self.table.files_added_by(entry)
         log.info("%s of %s is in already, as snapshot %d", _batch(plan), self.table.label, entry.snapshot_id)
         if live is not None:
-            self.table.drop_files([file for file in plan.files if file.path not in live])
+            self.table.drop_files(file.path for file in plan.files if file.path not in live)
 
     def _drop_unused(self, plan: Plan) -> None:
         """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
@@ -301,7 +301,7 @@ class Coordinator:
             return
         if live.isdisjoint(file.path for file in plan.files):
             # May go: no put that names them landed or is under way, and no replay will ask for them.
-            self.table.drop_files(plan.files)
+            self.table.drop_files(file.path for file in plan.files)
 
     def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
         if commit_user is None or batch_id is None:

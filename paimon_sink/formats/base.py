@@ -384,13 +384,13 @@ class Table(ABC):
     def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
         """One try at :meth:`live_files`. Raises ``CommitConflictError`` when the snapshot expired meanwhile."""
 
-    def drop_files(self, files: Iterable[DataFile]) -> None:
+    def drop_files(self, paths: Iterable[str]) -> None:
         """Delete data files that no snapshot can name. One that stays behind is an orphan, not an error."""
-        for file in files:
+        for path in paths:
             try:
-                self.store.delete(self.store.join(self.location, file.path))
+                self.store.delete(self.store.join(self.location, path))
             except (OSError, PwcError) as error:
-                log.warning("Left %s of %s behind: %s", file.path, self.label, error)
+                log.warning("Left %s of %s behind: %s", path, self.label, error)
 
     # readers
 

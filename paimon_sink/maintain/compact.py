@@ -160,7 +160,7 @@ def rewrite(table: Table, group: Group) -> TaskMessage:
     strange = [file for file in message.files if file.partition != group.partition]
     if strange:
         # May go: the message never left this function.
-        table.drop_files(message.files)
+        table.drop_files(file.path for file in message.files)
         raise TableChangedError(
             f"Cannot compact {table.label}: rows of {_name(group)} belong to another partition now, such as those of "
             f"{strange[0].path}. Nothing was committed. Either the partitioning changed meanwhile, then run it again; "
@@ -231,7 +231,7 @@ def publish(
     standing = [found for found in rewrites if found.group.paths <= live]
     overtaken = [found for found in rewrites if not found.group.paths <= live]
     # May go: what they would replace is gone. Those that are in were published before, by somebody else.
-    table.drop_files([file for found in overtaken for file in found.message.files if file.path not in live])
+    table.drop_files(file.path for found in overtaken for file in found.message.files if file.path not in live)
     conflicts += len(overtaken)
     if not standing:
         if not conflicts:
@@ -279,7 +279,7 @@ def _plan(rewrites: Sequence[Rewrite]) -> Plan:
 
 def discard(table: Table, rewrites: Sequence[Rewrite]) -> None:
     """Delete what was written for groups that nobody tried to publish."""
-    table.drop_files([file for found in rewrites for file in found.message.files])
+    table.drop_files(file.path for found in rewrites for file in found.message.files)
 
 
 # ---------------------------------------------------------------- all of it, in this process

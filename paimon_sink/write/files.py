@@ -54,12 +54,8 @@ class Attempt:
         return path
 
     def remove_files(self) -> None:
-        """Remove whatever was written. One that stays behind is an orphan; the error that led here matters more."""
-        for path in self.paths:
-            try:
-                self.table.store.delete(self.table.store.join(self.table.location, path))
-            except (OSError, PwcError) as error:
-                log.warning("Left %s of a failed write to %s behind: %s", path, self.table.label, error)
+        """Remove whatever was written. The error that led here matters more than one that stays behind."""
+        self.table.drop_files(self.paths)
 
 
 class RollingFile:

@@ -175,12 +175,18 @@ def test_a_batch_that_was_rolled_back_is_not_taken_for_in_once_others_wrote_and_
     assert lake.ids() == [0, 100, 101]
 
 
-def test_the_last_batch_before_a_rollback_is_what_others_write_down(lake: Lake) -> None:
-    # Given a user with a batch that stands and one that was rolled back, and a commit of another user on top
+def with_a_batch_rolled_back(lake: Lake) -> tuple[int, int]:
+    """A user with a batch that stands and one that was rolled back; gives their snapshots."""
     lake.append(0, rows(0))
     lake.append(1, rows(1))
     stands, rolled_back = heads(lake)
     IcebergEngine(lake).roll_back(stands)
+    return stands, rolled_back
+
+
+def test_the_last_batch_before_a_rollback_is_what_others_write_down(lake: Lake) -> None:
+    # Given a commit of another user on top
+    stands, rolled_back = with_a_batch_rolled_back(lake)
     lake.with_options(commitUser="other").append(0, rows(100))
 
     # When another engine expires both of the user's snapshots, with no look at our ledger
@@ -196,10 +202,7 @@ def test_the_last_batch_before_a_rollback_is_what_others_write_down(lake: Lake) 
 
 def test_the_last_batch_before_a_rollback_is_what_our_expiry_writes_down(lake: Lake) -> None:
     """Also while its snapshot stays: others may expire that one later."""
-    lake.append(0, rows(0))
-    lake.append(1, rows(1))
-    stands, rolled_back = heads(lake)
-    IcebergEngine(lake).roll_back(stands)
+    stands, rolled_back = with_a_batch_rolled_back(lake)
     IcebergEngine(lake).append(rows(100))
 
     lake.open().expire([rolled_back])

@@ -69,14 +69,18 @@ def a_lost_put_deletes_the_data_files(patch: pytest.MonkeyPatch) -> None:
     def or_delete(self: Coordinator, plan: Plan, prepared: Prepared, puts: Any) -> bool:
         landed = publish(self, plan, prepared, puts)
         if not landed:
-            self.table.drop_files(plan.files)
+            self.table.drop_files(file.path for file in plan.files)
         return landed
 
     patch.setattr(Coordinator, "_publish", or_delete)
 
 
 def an_abort_deletes_all_files(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Coordinator, "abort", lambda self, messages, **_: self.table.drop_files(written_files(messages)))
+    patch.setattr(
+        Coordinator,
+        "abort",
+        lambda self, messages, **_: self.table.drop_files(file.path for file in written_files(messages)),
+    )
 
 
 def a_replay_spares_no_file(patch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ MUTANTS = (
         "files are kept when all rounds are lost",
         COORDINATOR,
         "        self._release(plan, commit_id)\n        raise CommitConflictError(",
-        "        self.table.drop_files(plan.files)\n        raise CommitConflictError(",
+        "        self.table.drop_files(file.path for file in plan.files)\n        raise CommitConflictError(",
         (f"{RACES}::test_retries_that_run_out_publish_nothing_and_keep_the_files",),
     ),
     # ------------------------------------------------------------ finding the newest snapshot
