@@ -15,7 +15,8 @@ LONGEST_MODULE = 500
 FORMATS = frozenset({"paimon", "iceberg", "delta"})
 
 # What each room may import of this package. A room may always import itself. "" is the package's own front door:
-# `paimon_sink/__init__.py` and `paimon_sink/errors.py`.
+# `paimon_sink/__init__.py`, `paimon_sink/errors.py`
+# and `paimon_sink/listeners.py`.
 ROOMS: dict[str, set[str]] = {
     "core": set(),
     "storage": {"core"},
@@ -27,9 +28,10 @@ ROOMS: dict[str, set[str]] = {
     "read": {"formats", "core"},
     # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
     "maintain": {"write", "commit", "formats", "storage", "core"},
-    "spark": {"write", "commit", "read", "maintain", "formats", "storage", "core"},
-    "cli": {"", "write", "commit", "read", "maintain", "formats", "storage", "core"},
-    "": {"spark", "core"},
+    "listen": {"formats", "storage", "core"},
+    "spark": {"write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    "cli": {"", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    "": {"spark", "listen", "core"},
 }
 
 # Each library has its doors, and enters nowhere else. A door is a room, or one module of it.

@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.decide import Policy, Verdict, advance, decide
-from paimon_sink.commit.figures import Figures, batch_figures
+from paimon_sink.commit.figures import Figures, Phases, batch_figures, small_files
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
+from paimon_sink.commit.telling import Telling, event_of
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import (
     CommitConflictError,
@@ -21,6 +22,7 @@ from paimon_sink.core.errors import (
     RefusedError,
     TableChangedError,
 )
+from paimon_sink.core.events import Listener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Replace, Table
@@ -45,6 +47,10 @@ class Outcome:
     snapshot_id: int | None
     rounds: int
     already_committed: bool = False
+    entry: LedgerEntry | None = None
+    """What the ledger says of the user from here on."""
+    timings_ms: Mapping[str, int] = field(default_factory=dict)
+    """By phase, lost rounds included."""
 
 
 @dataclass
@@ -68,10 +74,27 @@ class Coordinator:
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     target_file_bytes: int | None = None
     """What the tasks aimed at. None: nobody can say which files are small."""
+    watermark_idle_ms: int | None = None
+    """How far behind the clock a batch without rows moves the watermark. None: it does not."""
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
 
     def commit(self, plan: Plan) -> Outcome:
-        """Publish the plan unless it is in already. The ledger is looked at anew in every round."""
-        return self._swept(plan, _Puts())
+        """Publish the plan unless it is in already, and tell. The ledger is looked at anew in every round."""
+        outcome = self._swept(plan, _Puts())
+        reached(Step.BEFORE_TELL)
+        if plan.batch_id is not None:
+            self._telling.tell(
+                plan.commit_user,
+                outcome.entry,
+                replayed=outcome.already_committed,
+                timings_ms=outcome.timings_ms,
+            )
+        reached(Step.TOLD)
+        return outcome
+
+    @property
+    def _telling(self) -> Telling:
+        return Telling(self.table, self.listeners, self.clock)
 
     def replace_files(self, plan: Plan) -> Outcome:
         """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
@@ -94,32 +117,41 @@ class Coordinator:
             self.table.sweep()
 
     def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
+        phases = Phases(self.clock)
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
-            head = self.table.look(commit_user=plan.commit_user)
-            self._check_identity(plan, head)
-            if attempt == 1:
-                self.table.check_files(plan.files)
+            with phases.timed("look"):
+                head = self.table.look(commit_user=plan.commit_user)
+                self._check_identity(plan, head)
+                if attempt == 1:
+                    self.table.check_files(plan.files)
             reached(Step.AFTER_LOOK)
-            ended = self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt)
+            advanced = self._with_watermark(plan, head)
+            ended = self._already_ended(advanced, head, commit_id=commit_id, attempt=attempt)
             if ended is not None:
                 return ended
             self.table.check_fits(plan, head)
             if attempt == 1:
                 self._claim(plan, commit_id)
+            entry = self._entry(advanced, head, commit_id=commit_id, attempt=attempt)
             try:
-                prepared = self._build(plan, head, commit_id=commit_id, attempt=attempt, started_ms=started_ms)
+                with phases.timed("build"):
+                    prepared = self._build(
+                        advanced, head, entry, commit_id=commit_id, attempt=attempt, started_ms=started_ms
+                    )
             except CommitConflictError:
                 # The table moved on while we built: a lost round, and nothing to discard.
                 self.backoff.wait(self.clock, attempt)
                 continue
             reached(Step.AFTER_BUILD)
             self._check_files_are_there(plan, prepared, commit_id)
-            if self._publish(plan, prepared, puts):
+            with phases.timed("put"):
+                is_in = self._publish(plan, prepared, puts)
+            if is_in:
                 reached(Step.COMMITTED)
                 self._release_previous(plan, head.ledger)
                 log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
-                return Outcome(prepared.snapshot_id, attempt)
+                return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=phases.total())
             # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
             self.table.discard(prepared)
             self.backoff.wait(self.clock, attempt)
@@ -164,25 +196,35 @@ class Coordinator:
                 "up with an age longer than any batch takes."
             )
 
-    def _already_ended(self, plan: Plan, ledger: Ledger, *, commit_id: str, attempt: int) -> Outcome | None:
-        if plan.changes_nothing:
+    def _with_watermark(self, plan: Plan, head: Head) -> Plan:
+        """The plan with what its snapshot is to say: as far as its tasks came, and never back."""
+        said = plan.watermark_ms
+        if said is None and self.watermark_idle_ms is not None and plan.batch_id is not None and not plan.rows:
+            said = self.clock.now_ms() - self.watermark_idle_ms
+        known = [found for found in (said, head.watermark_ms) if found is not None]
+        return replace(plan, watermark_ms=max(known, default=None))
+
+    def _already_ended(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> Outcome | None:
+        ledger = head.ledger
+        entry = ledger.entries.get(plan.commit_user)
+        if plan.changes_nothing and plan.watermark_ms == head.watermark_ms:
             # Nothing to lose and nothing to double, so nothing to refuse either.
             self._claim_if_new(plan, ledger, commit_id)
-            return Outcome(None, attempt)
+            return Outcome(None, attempt, entry=entry)
         if plan.batch_id is not None:
-            entry = ledger.entries.get(plan.commit_user)
             verdict = self._decide(plan, plan.batch_id, ledger, commit_id)
             if verdict is Verdict.ALREADY_IN and entry is not None:
                 if entry.commit_id != commit_id:
                     self._drop_replay(plan, entry)
-                return Outcome(entry.snapshot_id, attempt, already_committed=entry.commit_id != commit_id)
+                is_replay = entry.commit_id != commit_id
+                return Outcome(entry.snapshot_id, attempt, already_committed=is_replay, entry=entry)
             if verdict is Verdict.SKIP:
                 # Its files stay: they may be the very ones that an older snapshot names.
                 if entry is None:
                     # Where the ledger is lost, the claim shows that the next batch is new.
                     self._claim(plan, commit_id)
                 log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
-                return Outcome(None, attempt, already_committed=True)
+                return Outcome(None, attempt, already_committed=True, entry=entry)
         return None
 
     def _claim(self, plan: Plan, commit_id: str) -> None:
@@ -224,11 +266,21 @@ class Coordinator:
         for claim in older:
             self.table.release(claim)
 
-    def _build(self, plan: Plan, head: Head, *, commit_id: str, attempt: int, started_ms: int) -> Prepared:
-        now_ms = self.clock.now_ms()
-        entry = None
-        if plan.batch_id is not None:
-            entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, now_ms)
+    def _entry(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> LedgerEntry | None:
+        if plan.batch_id is None:
+            return None
+        entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, self.clock.now_ms())
+        if not self.listeners:
+            return entry
+        event = event_of(
+            plan, self.table, entry, attempts=attempt, small_files=small_files(plan, self.target_file_bytes)
+        )
+        return replace(entry, book=self._telling.with_event(head.ledger.entries.get(plan.commit_user), event))
+
+    def _build(
+        self, plan: Plan, head: Head, entry: LedgerEntry | None, *, commit_id: str, attempt: int, started_ms: int
+    ) -> Prepared:
+        now_ms = self.clock.now_ms() if entry is None else entry.at_ms
         ledger = advance(
             head.ledger,
             commit_user=plan.commit_user,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from paimon_sink.core.clock import Clock
 from paimon_sink.formats.base import Plan
 
-__all__ = ["Figures", "batch_figures"]
+__all__ = ["Figures", "Phases", "batch_figures", "small_files"]
 
 _SMALL_SHARE = 4
 """A file below this fraction of the target counts as small."""
@@ -37,6 +38,33 @@ class Figures(Mapping[str, str]):
         return len(self.stated) + 1
 
 
+@dataclass(frozen=True)
+class Phases:
+    """How long each part of a commit took, over all its rounds."""
+
+    clock: Clock
+    spent_ms: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        start_ms = self.clock.now_ms()
+        try:
+            yield
+        finally:
+            # A clock may be set back meanwhile.
+            self.spent_ms[phase] = self.spent_ms.get(phase, 0) + max(0, self.clock.now_ms() - start_ms)
+
+    def total(self) -> dict[str, int]:
+        return {**self.spent_ms, "all": sum(self.spent_ms.values())}
+
+
+def small_files(plan: Plan, target_file_bytes: int | None) -> int | None:
+    """How many of its files are far below what its tasks aimed at. None where nobody knows what they aimed at."""
+    if target_file_bytes is None:
+        return None
+    return sum(file.size_bytes < target_file_bytes / _SMALL_SHARE for file in plan.files)
+
+
 def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes: int | None) -> dict[str, str]:
     """All that is known before the snapshot is built."""
     figures = {
@@ -47,9 +75,8 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
         "pwc.bytes": str(plan.size_bytes),
         "pwc.attempts": str(attempt),
     }
-    if target_file_bytes is not None:
-        limit = target_file_bytes / _SMALL_SHARE
-        figures["pwc.small-files"] = str(sum(file.size_bytes < limit for file in plan.files))
+    if (small := small_files(plan, target_file_bytes)) is not None:
+        figures["pwc.small-files"] = str(small)
     if plan.batch_id is not None:
         figures["pwc.batch-id"] = str(plan.batch_id)
     if plan.query_id is not None:

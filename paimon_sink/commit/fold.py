@@ -12,7 +12,15 @@ from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Replace
 
-__all__ = ["check_batch", "fold", "fold_one_shot", "oldest_write", "replacement", "written_files"]
+__all__ = [
+    "check_batch",
+    "fold",
+    "fold_one_shot",
+    "least_watermark",
+    "oldest_write",
+    "replacement",
+    "written_files",
+]
 
 
 def fold(
@@ -72,6 +80,11 @@ def oldest_write(messages: Iterable[TaskMessage]) -> int | None:
     return min((found.written_ms for found in messages if found.written_ms is not None), default=None)
 
 
+def least_watermark(messages: Iterable[TaskMessage]) -> int | None:
+    """How far all tasks have come that saw an event time. An idle one holds nobody back."""
+    return min((found.watermark_ms for found in messages if found.watermark_ms is not None), default=None)
+
+
 def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:
     """The files of the tasks that reported, each inside the table."""
     files = tuple(file for message in messages if message is not None for file in message.files)
@@ -105,6 +118,7 @@ def _plan(
         table_identity=_identity_of(messages, options.label),
         schema_ids=frozenset(message.schema_id for message in messages),
         written_ms=oldest_write(messages),
+        watermark_ms=least_watermark(messages),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paimon_sink.core.errors import MessageError
-from paimon_sink.core.strict_json import is_text, is_whole, read_json
+from paimon_sink.core.strict_json import as_count, as_list, as_text, as_whole, read_json
 
 __all__ = ["MESSAGE_VERSION", "DataFile", "TaskMessage"]
 
@@ -43,6 +43,8 @@ class TaskMessage:
     """None outside a streaming query, and from a task that was not told."""
     written_ms: int | None = None
     """When the task began to write, by its own clock: no file is older. None from a task that did not say."""
+    watermark_ms: int | None = None
+    """The latest event time among its rows, less the delay. None from a task that saw none: it is idle."""
 
     def to_bytes(self) -> bytes:
         body: dict[str, Any] = {
@@ -52,6 +54,7 @@ class TaskMessage:
             "query": self.query_id,
             "batch": self.batch_id,
             "written": self.written_ms,
+            "watermark": self.watermark_ms,
             "files": [
                 {
                     "path": file.path,
@@ -84,13 +87,14 @@ class TaskMessage:
             )
         try:
             return cls(
-                table_identity=_text(body["table"]),
-                schema_id=_count(body["schema"]),
-                query_id=None if body["query"] is None else _text(body["query"]),
-                files=tuple(_file_from(entry) for entry in _list(body["files"])),
+                table_identity=as_text(body["table"]),
+                schema_id=as_count(body["schema"]),
+                query_id=None if body["query"] is None else as_text(body["query"]),
+                files=tuple(_file_from(entry) for entry in as_list(body["files"])),
                 # Not there before tasks were told.
-                batch_id=None if body.get("batch") is None else _count(body["batch"]),
-                written_ms=None if body.get("written") is None else _count(body["written"]),
+                batch_id=None if body.get("batch") is None else as_count(body["batch"]),
+                written_ms=None if body.get("written") is None else as_count(body["written"]),
+                watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise MessageError(
@@ -101,27 +105,9 @@ class TaskMessage:
 
 def _file_from(body: dict[str, Any]) -> DataFile:
     return DataFile(
-        path=_text(body["path"]),
-        partition=tuple(None if value is None else _text(value) for value in _list(body["partition"])),
-        rows=_count(body["rows"]),
-        size_bytes=_count(body["bytes"]),
-        entry=base64.b64decode(_text(body["entry"]), validate=True),
+        path=as_text(body["path"]),
+        partition=tuple(None if value is None else as_text(value) for value in as_list(body["partition"])),
+        rows=as_count(body["rows"]),
+        size_bytes=as_count(body["bytes"]),
+        entry=base64.b64decode(as_text(body["entry"]), validate=True),
     )
-
-
-def _text(value: object) -> str:
-    if not is_text(value):
-        raise ValueError(f"{reprlib.repr(value)} is no text")
-    return str(value)
-
-
-def _count(value: Any) -> int:
-    if not is_whole(value) or value < 0:
-        raise ValueError(f"{reprlib.repr(value)} is no count")
-    return int(value)
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{reprlib.repr(value)} is no list")
-    return value

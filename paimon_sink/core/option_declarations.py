@@ -361,6 +361,58 @@ COMPACT_MAX_BYTES = Option(
     default="64mb",
 )
 
+# ---------------------------------------------------------------- event time
+
+WATERMARK_COLUMN = Option(
+    "watermarkColumn",
+    values.column,
+    "Event time: a timestamp, or a long in milliseconds. The latest of each task, and of those the least, becomes the "
+    "snapshot's watermark. Tasks without rows and rows without a time do not count, and it never goes back.",
+    "ts",
+    _WRITES,
+)
+WATERMARK_DELAY = Option(
+    "watermarkDelay",
+    values.duration_ms(at_least="0s", at_most="36500d"),
+    "How far the watermark stays behind `watermarkColumn`, for rows that come late.",
+    "10m",
+    _WRITES,
+    default="0s",
+)
+WATERMARK_MAX_AHEAD = Option(
+    "watermarkMaxAhead",
+    values.duration_ms(at_least="0s", at_most="36500d"),
+    "Event times further ahead of the clock than this are written and do not count for the watermark.",
+    "5m",
+    _WRITES,
+    default="1d",
+)
+WATERMARK_IDLE = Option(
+    "watermarkIdle",
+    values.duration_ms(at_least="0s", at_most="36500d"),
+    "A batch without any row moves the watermark to this far behind the clock. It then makes a snapshot of its own.",
+    "15m",
+    _STREAMS,
+    default_note="an empty batch does nothing",
+)
+
+# ---------------------------------------------------------------- listeners
+
+LISTENERS = Option(
+    "listeners",
+    values.listeners,
+    "Who is told of each batch once it is in, separated by commas: names of entry points in the group "
+    "`paimon_sink.listeners`, or `package.module:Class`. A batch write needs `commitUser` and `commitIdentifier` then.",
+    "mark-done, metrics",
+    _WRITES,
+)
+LISTENER_SETTINGS = Group(
+    "listener.",
+    "Settings of a listener, after its name.",
+    "listener.metrics.file=/var/log/pwc.jsonl",
+    _WRITES,
+)
+
 # ---------------------------------------------------------------- promised, not there yet
 
 MERGE_SCHEMA = Option(
@@ -372,20 +424,6 @@ MERGE_SCHEMA = Option(
     "false",
     _WRITES,
     default="false",
-)
-WATERMARK_COLUMN = Option(
-    "watermarkColumn",
-    values.not_available_yet,
-    "Event time whose minimum over the tasks becomes the snapshot's watermark. Not available yet.",
-    "ts",
-    _STREAMS,
-)
-WATERMARK_DELAY = Option(
-    "watermarkDelay",
-    values.not_available_yet,
-    "How far the watermark stays behind `watermarkColumn`. Not available yet.",
-    "10m",
-    _STREAMS,
 )
 
 DECLARED: tuple[Option[Any] | Group, ...] = (
@@ -416,9 +454,13 @@ DECLARED: tuple[Option[Any] | Group, ...] = (
     EXPIRE_LIMIT,
     COMPACT_MIN_FILES,
     COMPACT_MAX_BYTES,
-    MERGE_SCHEMA,
     WATERMARK_COLUMN,
     WATERMARK_DELAY,
+    WATERMARK_MAX_AHEAD,
+    WATERMARK_IDLE,
+    LISTENERS,
+    LISTENER_SETTINGS,
+    MERGE_SCHEMA,
 )
 """In the order people read them."""
 

@@ -67,7 +67,7 @@ def quoted_key(key: str) -> str:
 
 def _is_secret(key: str, value: str) -> bool:
     # An address may hold a password in ways nobody foresees: behind its question mark, or with a slash in it.
-    is_full_address = key.lower().endswith("uri") and bool(set("@?") & set(value))
+    is_full_address = key.lower().endswith(("uri", "url")) and bool(set("@?") & set(value))
     return names_a_secret(key) or holds_credentials(value) or is_full_address
 
 

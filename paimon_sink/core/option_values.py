@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from paimon_sink.core.names import has_control_characters, split_outside_quotes, unquote
 from paimon_sink.core.option_secrets import holds_credentials, quoted
@@ -18,14 +18,15 @@ __all__ = [
     "branch",
     "choice",
     "codec",
+    "column",
     "columns",
     "commit_user",
     "condition",
     "count",
     "duration_ms",
+    "listeners",
     "location",
     "never_true_yet",
-    "not_available_yet",
     "plain_text",
     "size_bytes",
     "table_format",
@@ -39,6 +40,7 @@ BATCH_COMMIT_MARK = 2**63 - 1
 
 LONGEST_COMMIT_USER = 200
 LONGEST_BRANCH = 200
+_LISTENER = re.compile(r"[A-Za-z0-9_-]{1,60}|[A-Za-z_][A-Za-z0-9_.]{0,200}:[A-Za-z_][A-Za-z0-9_.]{0,200}", re.ASCII)
 CODECS = ("zstd", "snappy", "gzip", "lz4", "brotli", "none")
 
 
@@ -196,6 +198,14 @@ def columns(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def column(text: str) -> str:
+    """One column by its name."""
+    names = columns(text)
+    if len(names) > 1 or isinstance(names[0], TransformText):
+        raise BadValueError(f"must be one column, not {quoted(text)}. Back-quote a name with commas or parentheses.")
+    return names[0]
+
+
 def is_transform(part: str) -> bool:
     """Whether an element has parentheses outside back-quotes, as in ``days(ts)``."""
     return not part.strip().startswith("`") and ("(" in part or ")" in part)
@@ -225,5 +235,14 @@ def never_true_yet(cure: str) -> Callable[[str], bool]:
     return parse
 
 
-def not_available_yet(text: str) -> NoReturn:
-    raise BadValueError("is not available yet; leave it out.")
+def listeners(text: str) -> tuple[str, ...]:
+    """Names of entry points, or classes by their path."""
+    names = tuple(part.strip() for part in text.split(","))
+    for name in names:
+        if not _LISTENER.fullmatch(name):
+            raise BadValueError(
+                f"must be names such as mark-done or package.module:Class, separated by commas, not {quoted(text)}."
+            )
+        if names.count(name) > 1:
+            raise BadValueError(f"names {name} twice.")
+    return names

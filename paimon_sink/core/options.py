@@ -38,6 +38,8 @@ __all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe
 
 T = TypeVar("T")
 
+_GROUPS = ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition", "listener_settings")
+
 NO_TABLE = (
     "No table is named: Spark does not hand a catalog table's options to a Python data source, so an INSERT into a "
     "table created USING pwc arrives without any; either run CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', "
@@ -85,9 +87,17 @@ class SinkOptions:
     expire_limit: int = declared.EXPIRE_LIMIT.default_value
     compact_min_files: int | None = None
     compact_max_bytes: int = declared.COMPACT_MAX_BYTES.default_value
+    watermark_column: str | None = None
+    watermark_delay_ms: int = declared.WATERMARK_DELAY.default_value
+    watermark_max_ahead_ms: int = declared.WATERMARK_MAX_AHEAD.default_value
+    watermark_idle_ms: int | None = None
+    """None: an empty batch does not move the watermark."""
+    listeners: tuple[str, ...] = ()
+    listener_settings: Mapping[str, str] = field(default_factory=Masked)
+    """``listener.*`` without the prefix."""
 
     def __post_init__(self) -> None:
-        for name in ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition"):
+        for name in _GROUPS:
             object.__setattr__(self, name, Masked(getattr(self, name)))
 
     @property
@@ -129,16 +139,22 @@ class SinkOptions:
             expire_limit=given.take_or_default(declared.EXPIRE_LIMIT),
             compact_min_files=given.take(declared.COMPACT_MIN_FILES),
             compact_max_bytes=given.take_or_default(declared.COMPACT_MAX_BYTES),
+            watermark_column=given.take(declared.WATERMARK_COLUMN),
+            watermark_delay_ms=given.take_or_default(declared.WATERMARK_DELAY),
+            watermark_max_ahead_ms=given.take_or_default(declared.WATERMARK_MAX_AHEAD),
+            watermark_idle_ms=given.take(declared.WATERMARK_IDLE),
+            listeners=given.take(declared.LISTENERS) or (),
+            listener_settings=given.groups[declared.LISTENER_SETTINGS.prefix],
         )
         # Promised and not there yet: only looked at, to refuse them.
         given.take(declared.MERGE_SCHEMA)
-        given.refuse(declared.WATERMARK_COLUMN)
-        given.refuse(declared.WATERMARK_DELAY)
         problems = [
             *given.problems,
             *_location_problems(given),
             *_format_problems(given),
             *_commit_problems(given, purpose),
+            *_watermark_problems(given),
+            *_listener_problems(given, purpose, parsed.listeners),
         ]
         if problems:
             raise OptionError(_together(problems))
@@ -209,14 +225,6 @@ class _Given:
             self.problems.append(str(problem))
         return None
 
-    def refuse(self, option: Option[Any]) -> None:
-        """Say why an option that is declared and not there yet cannot be given, empty or not."""
-        if self.has(option):
-            try:
-                option.parse(self.texts[option.key])
-            except BadValueError as problem:
-                self.problems.append(f"{option.key} {problem}")
-
     def take_or_default(self, option: Option[T]) -> T:
         value = self.take(option)
         return option.default_value if value is None else value
@@ -267,6 +275,31 @@ def _commit_problems(given: _Given, purpose: Purpose) -> list[str]:
     if purpose is Purpose.BATCH_WRITE and not given.has(declared.COMMIT_USER):
         return ["commitIdentifier needs commitUser, which names the job whose rerun it recognises."]
     return []
+
+
+def _watermark_problems(given: _Given) -> list[str]:
+    if given.has(declared.WATERMARK_COLUMN):
+        return []
+    return [
+        f"{option.key} needs watermarkColumn, which names the event time it is about."
+        for option in (declared.WATERMARK_DELAY, declared.WATERMARK_MAX_AHEAD, declared.WATERMARK_IDLE)
+        if given.has(option)
+    ]
+
+
+def _listener_problems(given: _Given, purpose: Purpose, names: tuple[str, ...]) -> list[str]:
+    problems = []
+    if names and purpose is Purpose.BATCH_WRITE and not given.has(declared.COMMIT_IDENTIFIER):
+        problems.append(
+            "listeners needs commitUser and commitIdentifier in a batch write: what listeners know is kept under them."
+        )
+    for key in given.groups[declared.LISTENER_SETTINGS.prefix]:
+        if given.has(declared.LISTENERS) and not names:
+            continue  # told already
+        if not any(key.lower().startswith(f"{name.lower()}.") and len(key) > len(name) + 1 for name in names):
+            told = f"one of {', '.join(names)}" if names else "in the option listeners"
+            problems.append(f"listener.* has {quoted_key(key)}, which is for a listener that is not {told}.")
+    return problems
 
 
 # ---------------------------------------------------------------- sentences

@@ -27,6 +27,8 @@ class Step(Enum):
     AFTER_PUT = "after put"
     BEFORE_READ_BACK = "before read-back"
     COMMITTED = "committed"
+    BEFORE_TELL = "before tell"
+    TOLD = "told"
 
 
 Listener = Callable[[Step], None]

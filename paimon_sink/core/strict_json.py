@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from typing import Any, NoReturn
 
-__all__ = ["is_text", "is_whole", "read_json"]
+__all__ = ["as_count", "as_list", "as_text", "as_whole", "is_text", "is_whole", "read_json"]
 
 _PAST_64_BITS = 2**63
 
@@ -37,6 +38,31 @@ def is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def as_text(value: object) -> str:
+    """The value, if it is text. ``ValueError`` otherwise, as from those that follow."""
+    if not is_text(value):
+        raise ValueError(f"{reprlib.repr(value)} is no text")
+    return str(value)
+
+
+def as_whole(value: Any) -> int:
+    if not is_whole(value):
+        raise ValueError(f"{reprlib.repr(value)} is no whole number")
+    return int(value)
+
+
+def as_count(value: Any) -> int:
+    if not is_whole(value) or value < 0:
+        raise ValueError(f"{reprlib.repr(value)} is no count")
+    return int(value)
+
+
+def as_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{reprlib.repr(value)} is no list")
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ split into build, put and settle so that the coordinator owns the loop: it looks
 from __future__ import annotations
 
 import logging
+import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -64,6 +65,8 @@ class LedgerEntry:
     commit_id: str | None
     snapshot_id: int
     at_ms: int
+    book: str | None = None
+    """What its listeners know and are still to be told, as ``commit/book.py`` writes it. None without listeners."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ class Head:
     next_snapshot_id: int
     ledger: Ledger
     native: Any = None
+    watermark_ms: int | None = None
+    """As far as event time is known to have come. None where no snapshot says."""
 
 
 # ---------------------------------------------------------------- commit
@@ -127,6 +132,8 @@ class Plan:
     """When the first of its tasks began to write. None when none said."""
     removed: frozenset[str] = frozenset()
     """Paths of the files that a compaction replaces."""
+    watermark_ms: int | None = None
+    """The least over the tasks that saw an event time. As ``build`` gets it: what the snapshot is to say."""
 
     @property
     def rows(self) -> int:
@@ -185,6 +192,7 @@ class Publication:
     files_added: int | None = None
     """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
     bytes_added: int | None = None
+    watermark_ms: int | None = None
 
 
 # ---------------------------------------------------------------- files and splits
@@ -287,6 +295,10 @@ class Table(ABC):
     def describe(self, file: ClosedFile) -> DataFile:
         """The file with its statistics, as it will stand in the table's metadata."""
 
+    def partition_path(self, file: str) -> str:
+        """The directory of the partition that a data file is in, both relative to the table."""
+        return posixpath.dirname(file)
+
     # coordinator
 
     @abstractmethod
@@ -355,6 +367,10 @@ class Table(ABC):
     def note_path(self, name: str) -> str:
         """Where a passing note of ours may lie, relative to the table. Some stores take only a format's own names."""
         return f"pwc/clean/.{name}.tmp"
+
+    def memo_path(self, name: str) -> str:
+        """Where a lasting note of ours may lie that nobody needs: whoever misses it does some work again."""
+        return f"pwc/{name}.json"
 
     @abstractmethod
     def standing(self) -> Standing:

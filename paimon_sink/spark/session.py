@@ -16,7 +16,7 @@ __all__ = ["attach", "register", "use_this_python"]
 
 _REDACTION = "spark.sql.redaction.options.regex"
 _SPARKS_DEFAULT = "(?i)url"
-_SECRET_KEYS = r"(?i)(s3|catalog)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
+_SECRET_KEYS = r"(?i)(s3|catalog|listener)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
 """Spelt so that Spark does not take the pattern itself for a secret: a Connect server would refuse to tell it."""
 
 

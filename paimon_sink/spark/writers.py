@@ -20,9 +20,11 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.schema import align
 from paimon_sink.formats.base import Plan, Table
 from paimon_sink.formats.registry import open_table, open_to_write
+from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.tidy import tidy_after_commit
 from paimon_sink.spark.context import TaskSettings
 from paimon_sink.spark.schema import arrow_schema
+from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import write_task
 
 if TYPE_CHECKING:
@@ -60,8 +62,10 @@ class _Writer:
 
     def check_plan(self) -> None:
         """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
+        check_listeners(self._options)
         table, incoming = self.prepare()
         align(incoming, table.schema, table=table.label, case_sensitive=False)
+        event_time_of(self._options, table.schema, case_sensitive=False)
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
         table, incoming = self.prepare()
@@ -74,6 +78,7 @@ class _Writer:
             target_bytes=self._options.target_file_size_bytes,
             query_id=settings.query_id,
             batch_id=settings.batch_id if self._is_stream else None,
+            event_time=event_time_of(self._options, table.schema, case_sensitive=settings.case_sensitive),
         )
         return PwcCommitMessage(message.to_bytes())
 
@@ -89,7 +94,14 @@ class _Writer:
             takeover=options.takeover,
             ledger_retention_ms=options.ledger_retention_ms,
         )
-        return Coordinator(table, policy, options.snapshot_properties, target_file_bytes=options.target_file_size_bytes)
+        return Coordinator(
+            table,
+            policy,
+            options.snapshot_properties,
+            target_file_bytes=options.target_file_size_bytes,
+            watermark_idle_ms=options.watermark_idle_ms,
+            listeners=load_listeners(options, table),
+        )
 
     def _commit(self, plan: Plan) -> None:
         coordinator = self._coordinator()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Table
+from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import Attempt
 from paimon_sink.write.offsets import with_offsets
@@ -30,18 +32,23 @@ def write_task(
     batch_id: int | None = None,
     limits: Limits | None = None,
     clock: Clock | None = None,
+    event_time: EventTime | None = None,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
     attempt = Attempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
     fan_out = FanOut(attempt, limits or Limits())
-    written_ms = (clock or SystemClock()).now_ms()
+    clock = clock or SystemClock()
+    written_ms = clock.now_ms()
+    seen = _Seen(event_time, clock)
     reached(Step.WRITE_STARTED)
     try:
         aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
-        files = [file for batch in aligned for file in fan_out.write(batch)]
+        files = [file for batch in seen.over(aligned) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
-        message = TaskMessage(table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms)
+        message = TaskMessage(
+            table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms, seen.watermark_ms
+        )
         reached(Step.MESSAGE_BUILT)
     except BaseException:
         # Files may go: the message never left this attempt.
@@ -49,3 +56,26 @@ def write_task(
         attempt.remove_files()
         raise
     return message
+
+
+@dataclass
+class _Seen:
+    """The latest event time of the rows that passed."""
+
+    event_time: EventTime | None
+    clock: Clock
+    latest_ms: int | None = None
+
+    def over(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.event_time is None:
+            yield from batches
+            return
+        for batch in batches:
+            found = self.event_time.latest_ms(batch, self.clock)
+            if found is not None and (self.latest_ms is None or found > self.latest_ms):
+                self.latest_ms = found
+            yield batch
+
+    @property
+    def watermark_ms(self) -> int | None:
+        return None if self.event_time is None else self.event_time.watermark_ms(self.latest_ms)

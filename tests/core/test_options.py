@@ -180,8 +180,11 @@ def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
         ("partitionOverwriteMode", "both", "must be static or dynamic"),
         ("mergeSchema", "true", "not available yet. Add the column"),
         ("mergeSchema", "maybe", "must be true or false"),
-        ("watermarkColumn", "ts", "not available yet"),
-        ("watermarkDelay", "10m", "not available yet"),
+        ("watermarkColumn", "ts, at", "must be one column"),
+        ("watermarkColumn", "days(ts)", "must be one column"),
+        ("watermarkIdle", "10m", "watermarkIdle needs watermarkColumn"),
+        ("listeners", "mark done", "must be names such as"),
+        ("listeners", "a, a", "names a twice"),
         ("s3.endpoint", "http://a\nb", "control character"),
         ("s3.region", " eu", "blank"),
         ("s3.session-token", "abc\n", "control character"),
@@ -349,3 +352,9 @@ def test_a_python_boolean_counts_as_its_word() -> None:
     options: dict[str, Any] = {**HERE, "createTable": False}
 
     assert parse(options).create_table is False
+
+
+@pytest.mark.parametrize("names", [{}, {"listeners": "mark-done", "commitUser": "u", "commitIdentifier": "1"}])
+def test_settings_of_nobody_are_refused(names: dict[str, str]) -> None:
+    message = refusal({**HERE, **names, "listener.metrics.file": "x"})
+    assert message.startswith("listener.* has 'metrics.file', which is for a listener that is not ")

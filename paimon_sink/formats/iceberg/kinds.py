@@ -6,7 +6,7 @@ import re
 
 from paimon_sink.formats.audit import FileKind
 
-__all__ = ["kind_of", "note_path"]
+__all__ = ["kind_of", "memo_path", "note_path"]
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _LIST = re.compile(rf"snap-\d+-\d+-{_UUID}\.avro")
@@ -20,6 +20,11 @@ _TEMPORARY = re.compile(rf"\..+\.([0-9a-f]{{32}}|{_UUID})\.tmp")
 def note_path(name: str) -> str:
     """Like a manifest list by its name: table buckets take no others."""
     return f"metadata/snap-pwc-{name}.avro"
+
+
+def memo_path(name: str) -> str:
+    """The same for one that stays: no name of ours for what is temporary."""
+    return f"metadata/snap-pwc-{name.replace('/', '-')}.avro"
 
 
 def kind_of(path: str) -> FileKind:

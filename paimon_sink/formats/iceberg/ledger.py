@@ -7,6 +7,7 @@ property says is checked against the snapshots the branch stands on, as far as t
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
@@ -21,6 +22,8 @@ from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.base import Claim, Ledger, LedgerEntry
 
 __all__ = [
+    "BOOK",
+    "WATERMARK",
     "ancestors",
     "is_untouched",
     "ledger_after_expiry",
@@ -29,11 +32,18 @@ __all__ = [
     "properties_of",
     "read_ledger",
     "stored_ledger",
+    "watermark_key",
+    "watermark_of",
+    "watermark_on",
 ]
 
+BOOK, WATERMARK = "pwc.listeners", "pwc.watermark"
 _PREFIX = "pwc.ledger."
+_WATERMARK_OF = "pwc.watermark."
+"""The same a branch, for when the snapshots that say it have expired: other engines do not say it again."""
 _DROPPED = "pwc.ledger-dropped."
 """Set once a silent user left the ledger of a branch."""
+_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
 """In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
 
@@ -193,6 +203,29 @@ def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapsh
         head = None if head.parent_snapshot_id is None else by_id.get(head.parent_snapshot_id)
 
 
+def watermark_on(metadata: TableMetadata, head: Snapshot | None, *, branch: str) -> int | None:
+    """How far the newest snapshot says that event time has come, of those that say so."""
+    line = list(ancestors(metadata, head))
+    for snapshot in line:
+        if (said := watermark_of(properties_of(snapshot))) is not None:
+            return said
+    is_cut_off = not line or line[-1].parent_snapshot_id is not None
+    return _watermark(metadata.properties.get(watermark_key(branch))) if is_cut_off else None
+
+
+def watermark_of(properties: Mapping[str, str]) -> int | None:
+    return _watermark(properties.get(WATERMARK))
+
+
+def watermark_key(branch: str) -> str:
+    return _WATERMARK_OF + _quoted(branch)
+
+
+def _watermark(text: str | None) -> int | None:
+    """A property that was damaged says nothing."""
+    return int(text) if text is not None and _WHOLE.fullmatch(text) else None
+
+
 def properties_of(snapshot: Snapshot) -> dict[str, str]:
     return {} if snapshot.summary is None else dict(snapshot.summary.additional_properties)
 
@@ -225,7 +258,12 @@ def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> Ledge
     if said.get("pwc.commit-user") != user or not batch.isdecimal():
         return None
     return LedgerEntry(
-        int(batch), said.get("pwc.query-id"), said.get("pwc.commit-id"), snapshot.snapshot_id, snapshot.timestamp_ms
+        batch_id=int(batch),
+        query_id=said.get("pwc.query-id"),
+        commit_id=said.get("pwc.commit-id"),
+        snapshot_id=snapshot.snapshot_id,
+        at_ms=snapshot.timestamp_ms,
+        book=said.get(BOOK),
     )
 
 
@@ -240,7 +278,7 @@ def _encoded(entry: LedgerEntry, metadata: TableMetadata, *, number: int | None 
         # One that is not there is the next.
         number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
     fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms, number]
-    return json.dumps(fields, separators=(",", ":"))
+    return json.dumps([*fields, *([] if entry.book is None else [entry.book])], separators=(",", ":"))
 
 
 def _sequence_number(text: str) -> int:
@@ -251,13 +289,14 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
     """Read an entry, or refuse it: guessing here would double or lose a batch."""
     try:
         fields: Any = read_json(text)
-        batch_id, query_id, commit_id, snapshot_id, at_ms, number = fields
+        batch_id, query_id, commit_id, snapshot_id, at_ms, number, *book = fields
         texts = (said is None or is_text(said) for said in (query_id, commit_id))
-        if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms, number))):
+        is_right = all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))
+        if not is_right or len(book) > 1 or not all(map(is_text, book)):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
     except (ValueError, TypeError) as error:
         raise CorruptTableError(
             f"Cannot read the ledger in the table property {key} of {table} ({error}). Nothing was committed. If a "
             "newer paimon-sink wrote it, use that; else set it right, or remove it if its user is gone."
         ) from error
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, *book)

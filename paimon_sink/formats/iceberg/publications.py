@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.formats.base import Publication
-from paimon_sink.formats.iceberg.ledger import properties_of
+from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
 
 __all__ = ["publication"]
 
@@ -28,6 +28,7 @@ def publication(snapshot: Snapshot) -> Publication:
         native=snapshot,
         files_added=_number(said.get("added-data-files")),
         bytes_added=_number(said.get("added-files-size")),
+        watermark_ms=watermark_of(said),
     )
 
 

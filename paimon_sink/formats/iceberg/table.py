@@ -46,14 +46,18 @@ from paimon_sink.formats.iceberg.compacting import Removal, live_files
 from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
-from paimon_sink.formats.iceberg.kinds import note_path
+from paimon_sink.formats.iceberg.kinds import memo_path, note_path
 from paimon_sink.formats.iceberg.ledger import (
+    BOOK,
+    WATERMARK,
     ancestors,
     is_untouched,
     ledger_changes,
     properties_of,
     read_ledger,
     stored_ledger,
+    watermark_key,
+    watermark_on,
 )
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.metrics import MetricsPlan
@@ -149,6 +153,7 @@ class IcebergTable(Table):
             next_snapshot_id=metadata.new_snapshot_id(),
             ledger=ledger,
             native=_Seen(native, base, stored),
+            watermark_ms=watermark_on(metadata, base, branch=self.branch),
         )
 
     def check_fits(self, plan: Plan, head: Head) -> None:
@@ -176,6 +181,8 @@ class IcebergTable(Table):
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=self.label)
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
         to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
+        if plan.watermark_ms is not None:
+            to_set[watermark_key(self.branch)] = str(plan.watermark_ms)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
@@ -183,7 +190,7 @@ class IcebergTable(Table):
                 added,
                 replace=plan.replace,
                 summary=properties,
-                signature=_signature(plan, commit_id),
+                signature=_signature(plan, commit_id, ledger),
                 is_removed=removal.takes,
                 properties=to_set,
                 removed_properties=to_remove,
@@ -273,6 +280,9 @@ class IcebergTable(Table):
 
     def note_path(self, name: str) -> str:
         return note_path(name)
+
+    def memo_path(self, name: str) -> str:
+        return memo_path(name)
 
     def standing(self) -> IcebergStanding:
         # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
@@ -376,13 +386,18 @@ class IcebergTable(Table):
             self._delete([entry.metadata_file for entry in before.metadata_log if entry.metadata_file not in kept])
 
 
-def _signature(plan: Plan, commit_id: str) -> dict[str, str]:
+def _signature(plan: Plan, commit_id: str, ledger: Ledger) -> dict[str, str]:
     """What the ledger is checked against: it has to stand in every snapshot of ours."""
+    entry = None if plan.batch_id is None else ledger.entries.get(plan.commit_user)
     said = {"pwc.commit-user": plan.commit_user, _COMMIT_ID: commit_id}
     if plan.batch_id is not None:
         said["pwc.batch-id"] = str(plan.batch_id)
     if plan.query_id is not None:
         said["pwc.query-id"] = plan.query_id
+    if plan.watermark_ms is not None:
+        said[WATERMARK] = str(plan.watermark_ms)
+    if entry is not None and entry.book is not None:
+        said[BOOK] = entry.book
     return said
 
 

@@ -33,10 +33,12 @@ __all__ = [
     "is_stated_base",
     "name_of_base",
     "publication",
+    "watermark_of",
 ]
 
 COMMIT_ID, QUERY_ID, LEDGER, BASE = "pwc.commit-id", "pwc.query-id", "pwc.ledger", "pwc.base"
 _NO_BASE = "none"
+_NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
 
 
@@ -159,7 +161,13 @@ def publication(snapshot: Snapshot) -> Publication:
         rows_added=snapshot.delta_record_count,
         properties=properties,
         native=snapshot,
+        watermark_ms=watermark_of(snapshot),
     )
+
+
+def watermark_of(snapshot: Snapshot) -> int | None:
+    """Every engine carries it forward. Java has a number for none."""
+    return None if snapshot.watermark == _NO_WATERMARK else snapshot.watermark
 
 
 def name_of_base(base: Snapshot | None) -> str:
@@ -180,7 +188,10 @@ def encode_ledger(ledger: Ledger) -> str:
         "version": _LEDGER_VERSION,
         "complete": ledger.complete,
         "users": {
-            user: [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms]
+            user: [
+                *(entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms),
+                *([] if entry.book is None else [entry.book]),
+            ]
             for user, entry in ledger.entries.items()
         },
     }
@@ -206,11 +217,12 @@ def decode_ledger(text: str, *, source: str) -> Ledger:
 
 
 def _entry(fields: Any) -> LedgerEntry:
-    batch_id, query_id, commit_id, snapshot_id, at_ms = fields
+    batch_id, query_id, commit_id, snapshot_id, at_ms, *book = fields
     texts = (text is None or is_text(text) for text in (query_id, commit_id))
-    if not all(texts) or not all(map(is_whole, (batch_id, snapshot_id, at_ms))):
+    is_right = all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms)))
+    if not is_right or len(book) > 1 or not all(map(is_text, book)):
         raise ValueError(f"an entry reads {reprlib.repr(fields)}")
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms)
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, *book)
 
 
 def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:

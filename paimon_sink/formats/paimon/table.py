@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import posixpath
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,6 +78,7 @@ from paimon_sink.formats.paimon.snapshots import (
     encode_ledger,
     name_of_base,
     publication,
+    watermark_of,
 )
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.types import arrow_schema
@@ -167,6 +169,10 @@ class PaimonTable(Table):
             entry=encode_entry(entry),
         )
 
+    def partition_path(self, file: str) -> str:
+        # Between the two there is the bucket.
+        return posixpath.dirname(posixpath.dirname(file))
+
     # ------------------------------------------------------------ coordinator
 
     def check_files(self, files: Sequence[DataFile]) -> None:
@@ -191,6 +197,7 @@ class PaimonTable(Table):
             next_snapshot_id=1 if newest is None else newest.id + 1,
             ledger=ledger,
             native=_Seen(newest, max(schema_ids)),
+            watermark_ms=None if newest is None else watermark_of(newest),
         )
 
     def check_fits(self, plan: Plan, head: Head) -> None:
@@ -246,7 +253,7 @@ class PaimonTable(Table):
             commit_identifier=BATCH_COMMIT_IDENTIFIER if plan.batch_id is None else plan.batch_id,
             commit_kind=_KINDS.get(plan.replace, "OVERWRITE"),
             time_millis=now_ms,
-            watermark=before.watermark if before else None,
+            watermark=plan.watermark_ms,
             statistics=before.statistics if before else None,
             index_manifest=before.index_manifest if before else None,
             properties={**properties, LEDGER: encode_ledger(ledger), BASE: name_of_base(before)},

@@ -1,0 +1,141 @@
+"""Telling listeners of a batch that is in: in order, each at least once, and never at the batch's cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from paimon_sink.commit.book import MOST_STATE_BYTES, Book, decode_book, encode_book
+from paimon_sink.core.clock import Clock, SystemClock
+from paimon_sink.core.errors import PwcError
+from paimon_sink.core.events import CommitEvent, Listener, WrittenPartition
+from paimon_sink.core.strict_json import as_text, read_json
+from paimon_sink.formats.base import LedgerEntry, Plan, Table
+
+__all__ = ["Telling", "event_of", "standing_book"]
+
+log = logging.getLogger(__name__)
+
+
+def standing_book(table: Table, commit_user: str, entry: LedgerEntry | None) -> Book:
+    """What the listeners of a user know by now: as the ledger has it, or as they were told since.
+
+    The memo is of one publication. Whoever lost it, or finds that of another, tells again; nobody is left out.
+    """
+    if entry is None or entry.book is None:
+        return Book()
+    text = _memo(table, commit_user, entry) or entry.book
+    return decode_book(text, table=table.label, location=table.location, commit_user=commit_user)
+
+
+def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, small_files: int | None) -> CommitEvent:
+    """The batch as its listeners will hear of it."""
+    partitions = {table.partition_path(file.path): file.partition for file in plan.files if table.partition_keys}
+    return CommitEvent(
+        table=table.label,
+        location=table.location,
+        commit_user=plan.commit_user,
+        query_id=plan.query_id,
+        batch_id=entry.batch_id,
+        first_batch_id=entry.batch_id,
+        commit_id=entry.commit_id or "",
+        snapshot_id=entry.snapshot_id,
+        at_ms=entry.at_ms,
+        rows=plan.rows,
+        files=len(plan.files),
+        size_bytes=plan.size_bytes,
+        small_files=small_files,
+        attempts=attempts,
+        replays=0,
+        watermark_ms=plan.watermark_ms,
+        partitions=tuple(
+            WrittenPartition(path, dict(zip(table.partitioned_by, values, strict=True)))
+            for path, values in sorted(partitions.items())
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Telling:
+    """The listeners of one writer."""
+
+    table: Table
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    clock: Clock = field(default_factory=SystemClock)
+
+    def with_event(self, before: LedgerEntry | None, event: CommitEvent) -> str:
+        """The book to publish with a batch, after the one that stands."""
+        book = standing_book(self.table, event.commit_user, before)
+        for name in book.seats.keys() - self.listeners.keys():
+            log.info("%s is no listener of %s any more: what it knew goes", name, self.table.label)
+        return encode_book(book.with_event(event, self.listeners))
+
+    def tell(
+        self, commit_user: str, entry: LedgerEntry | None, *, replayed: bool, timings_ms: Mapping[str, int]
+    ) -> None:
+        """Tell what is still to be told. The batch is published: whatever goes wrong here is logged and tried again."""
+        if not self.listeners or entry is None or entry.book is None:
+            return
+        try:
+            before = standing_book(self.table, commit_user, entry)
+            after = before.with_replay() if replayed else before
+            for name in self.listeners:
+                after = self._tell_one(after, name, entry.commit_id, timings_ms)
+            if after != before:
+                self._remember(commit_user, entry, after)
+        except (PwcError, OSError) as error:
+            log.warning(
+                "Could not finish telling the listeners of %s, the next batch goes on: %s", self.table.label, error
+            )
+
+    def _tell_one(self, book: Book, name: str, commit_id: str | None, timings_ms: Mapping[str, int]) -> Book:
+        for event in book.owed_to(name):
+            is_new = event.commit_id == commit_id
+            try:
+                state = self.listeners[name].on_commit(
+                    replace(event, timings_ms=timings_ms) if is_new else event, book.seats[name].state
+                )
+                book = book.told(name, _checked(state))
+            except Exception as error:
+                # Whatever a listener does, the batch is in.
+                log.warning(
+                    "The listener %s of %s failed at batch %d, it is told again with the next: %s",
+                    *(name, self.table.label, event.batch_id, error),
+                    exc_info=not isinstance(error, PwcError),
+                )
+                said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
+                return book.failed(name, said, now_ms=self.clock.now_ms())
+        return book
+
+    def _remember(self, commit_user: str, entry: LedgerEntry, book: Book) -> None:
+        body = {"commit": entry.commit_id, "book": encode_book(book)}
+        self.table.store.write(_memo_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
+
+
+def _checked(state: Any) -> Any:
+    """The state as it will be read again."""
+    text = json.dumps(state, ensure_ascii=False, allow_nan=False)
+    if len(text.encode("utf-8")) > MOST_STATE_BYTES:
+        raise ValueError(f"its state takes {len(text)} characters; at most {MOST_STATE_BYTES} bytes are kept")
+    return read_json(text)
+
+
+def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> str | None:
+    path = _memo_path(table, commit_user)
+    try:
+        body = read_json(table.store.read(path))
+        return as_text(body["book"]) if body["commit"] == entry.commit_id else None
+    except FileNotFoundError:
+        return None
+    except (PwcError, OSError, ValueError, TypeError, KeyError) as error:
+        log.warning("Cannot read the memo %s, listeners are told again: %s", path, error)
+        return None
+
+
+def _memo_path(table: Table, commit_user: str) -> str:
+    name = hashlib.sha256(commit_user.encode("utf-8")).hexdigest()[:32]
+    return table.store.join(table.location, table.memo_path(f"told/{name}"))

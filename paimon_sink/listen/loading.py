@@ -1,0 +1,103 @@
+"""From the names in the option ``listeners`` to listeners: by entry point, or by ``package.module:Class``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from typing import Any
+
+from paimon_sink.core.errors import OptionError, PwcError
+from paimon_sink.core.events import CommitEvent, Listener
+from paimon_sink.core.option_secrets import Masked
+from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.base import Table
+
+__all__ = ["GROUP", "ListenerContext", "check_listeners", "load_listeners"]
+
+GROUP = "paimon_sink.listeners"
+
+Factory = Callable[["ListenerContext"], Listener]
+
+
+@dataclass(frozen=True)
+class ListenerContext:
+    """What a listener is made from: its settings, and the table it listens at."""
+
+    name: str
+    settings: Mapping[str, str] = field(default_factory=Masked)
+    """``listener.<name>.*`` without that prefix, in small letters."""
+    table: Table | None = None
+    """None while options are only checked: before the first row, when there may be no table yet."""
+
+
+def check_listeners(options: SinkOptions) -> None:
+    """Make every listener once, so that what is wrong with one is said before any row is written."""
+    for name in options.listeners:
+        try:
+            _factory(name)(_context(name, options, None))
+        except PwcError:
+            raise
+        except Exception as error:
+            raise OptionError(
+                f"Cannot write to {options.label}: the listener {name} cannot be made ({type(error).__name__}: "
+                f"{error}). Correct its settings, or leave it out of the option listeners."
+            ) from error
+
+
+def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
+    """The listeners of a writer. One that cannot be made any more fails when it is told, not before the commit."""
+    return {name: _made(name, options, table) for name in options.listeners}
+
+
+def _made(name: str, options: SinkOptions, table: Table) -> Listener:
+    try:
+        return _factory(name)(_context(name, options, table))
+    except Exception as error:  # noqa: BLE001 - a batch must not be lost to a listener
+        return _Unmade(error)
+
+
+@dataclass(frozen=True)
+class _Unmade:
+    reason: Exception
+
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        raise self.reason
+
+
+def _context(name: str, options: SinkOptions, table: Table | None) -> ListenerContext:
+    prefix = f"{name.lower()}."
+    own = {
+        key.lower().removeprefix(prefix): value
+        for key, value in options.listener_settings.items()
+        if key.lower().startswith(prefix)
+    }
+    return ListenerContext(name, Masked(own), table)
+
+
+def _factory(name: str) -> Factory:
+    if ":" in name:
+        return _by_path(name)
+    known = {found.name: found for found in entry_points(group=GROUP)}
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known)) or 'none'}."
+        raise OptionError(f"No installed package has a listener {name!r}; {hint}")
+    factory: Factory = known[name].load()
+    return factory
+
+
+def _by_path(name: str) -> Factory:
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(
+            f"Cannot load the listener {name} ({error}). Install the package where the driver and the executors run."
+        ) from error
+    factory: Factory = found
+    return factory

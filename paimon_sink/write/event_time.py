@@ -1,0 +1,78 @@
+"""How far event time has come among the rows of one task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paimon_sink.core.clock import Clock
+from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.options import SinkOptions
+
+__all__ = ["EventTime", "event_time_of"]
+
+_EARLIEST_MS = -(2**63) + 1
+"""One less means none, in some engines."""
+_FINER = {"us": 1_000, "ns": 1_000_000}
+
+
+@dataclass(frozen=True)
+class EventTime:
+    """Where event time stands in a table's rows, and what of it counts."""
+
+    column: str
+    delay_ms: int = 0
+    max_ahead_ms: int | None = None
+    """Times further ahead of the clock do not count. None: all do."""
+
+    def latest_ms(self, batch: pa.RecordBatch, clock: Clock) -> int | None:
+        """The latest time among the rows that has one, in whole milliseconds. None where none counts."""
+        times = batch.column(self.column)
+        unit = times.type.unit if pa.types.is_timestamp(times.type) else "ms"
+        ticks = times.cast(pa.int64())
+        latest = pc.max(ticks).as_py()
+        if latest is None or self.max_ahead_ms is None:
+            return _in_ms(latest, unit)
+        most_ms = clock.now_ms() + self.max_ahead_ms
+        if (in_ms := _in_ms(latest, unit)) is not None and in_ms > most_ms:
+            # Rare: one bad row must not hide what the others say.
+            latest = pc.max(ticks.filter(pc.less_equal(ticks, _in_ticks(most_ms, unit)))).as_py()
+        return _in_ms(latest, unit)
+
+    def watermark_ms(self, latest_ms: int | None) -> int | None:
+        return None if latest_ms is None else max(latest_ms - self.delay_ms, _EARLIEST_MS)
+
+
+def event_time_of(options: SinkOptions, schema: pa.Schema, *, case_sensitive: bool) -> EventTime | None:
+    """What the options ask for, once the table's columns say that they can be held to."""
+    if options.watermark_column is None:
+        return None
+    wanted = options.watermark_column
+    found = [name for name in schema.names if name == wanted]
+    if not found and not case_sensitive:
+        found = [name for name in schema.names if name.lower() == wanted.lower()]
+    if len(found) != 1:
+        raise SchemaMismatchError(
+            f"Cannot write to {options.label}: watermarkColumn is {wanted!r}, and the table has no such column. "
+            f"It has {', '.join(schema.names)}."
+        )
+    kind = schema.field(found[0]).type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
+        raise SchemaMismatchError(
+            f"Cannot write to {options.label}: watermarkColumn {wanted!r} is {kind}. It must be a timestamp, or a "
+            "long of milliseconds since 1970. Choose another column, or cast it."
+        )
+    return EventTime(found[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
+
+
+def _in_ms(ticks: int | None, unit: str) -> int | None:
+    """Rounded down: a watermark must not pass a time that is still to come."""
+    if ticks is None:
+        return None
+    return ticks * 1_000 if unit == "s" else ticks // _FINER.get(unit, 1)
+
+
+def _in_ticks(most_ms: int, unit: str) -> int:
+    return most_ms // 1_000 if unit == "s" else min(most_ms * _FINER.get(unit, 1), 2**63 - 1)
