@@ -9,10 +9,19 @@ import pytest
 from paimon_sink.core.steps import Step
 from tests.support.engines import OtherEngine
 from tests.support.lake import Lake, rows
-from tests.support.victims import COMMIT_STEPS, RETURNED, RIVAL_ID, TASK_STEPS, Batch, killed_driver, killed_task
+from tests.support.victims import (
+    COMMIT_STEPS,
+    RETURNED,
+    RIVAL_ID,
+    TASK_STEPS,
+    TELL_STEPS,
+    Batch,
+    killed_driver,
+    killed_task,
+)
 
 IN_FLIGHT = Batch(1, ids=(10, 11))
-PUBLISHED_AT = (Step.AFTER_PUT, Step.COMMITTED, RETURNED)
+PUBLISHED_AT = (Step.AFTER_PUT, Step.COMMITTED, *TELL_STEPS, RETURNED)
 
 
 def name_of(step: Step | None) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
+from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 
@@ -56,8 +57,8 @@ MUTANTS = (
         "ledger-looked-at-once",
         "the ledger is looked at again in every round",
         COORDINATOR,
-        "self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt)",
-        "self._already_ended(plan, head.ledger, commit_id=commit_id, attempt=attempt) if attempt == 1 else None",
+        "self._already_ended(advanced, head, commit_id=commit_id, attempt=attempt)",
+        "self._already_ended(advanced, head, commit_id=commit_id, attempt=attempt) if attempt == 1 else None",
         (f"{ORDERS}::test_the_same_batch_twice_is_one_snapshot_in_every_order",),
     ),
     Mutant(
@@ -263,8 +264,8 @@ MUTANTS = (
         "replay-deletes-live-files",
         "a replay's cleanup spares the files that are in",
         COORDINATOR,
-        "[file for file in plan.files if file.path not in live]",
-        "list(plan.files)",
+        "(file.path for file in plan.files if file.path not in live)",
+        "(file.path for file in plan.files if live is not None)",
         (f"{ORDERS}::test_the_same_messages_twice_delete_nothing_in_any_order",),
     ),
     Mutant(
@@ -400,4 +401,5 @@ MUTANTS = (
     *ICEBERG_MUTANTS,
     *MAINTENANCE_MUTANTS,
     *COMPACTION_MUTANTS,
+    *LISTENING_MUTANTS,
 )

@@ -39,8 +39,8 @@ COMPACTION_MUTANTS = (
         "compaction-deletes-live-rewrites",
         "the files of groups that were published before are not deleted",
         COMPACT,
-        " if file.path not in live])\n",
-        "])\n",
+        "for file in found.message.files if file.path not in live)",
+        "for file in found.message.files)",
         (f"{FAULTS}::test_what_is_published_a_second_time_deletes_nothing",),
     ),
     Mutant(

@@ -18,6 +18,7 @@ __all__ = [
     "RETURNED",
     "RIVAL_ID",
     "TASK_STEPS",
+    "TELL_STEPS",
     "Batch",
     "killed_compaction",
     "killed_driver",
@@ -26,6 +27,8 @@ __all__ = [
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
 COMMIT_STEPS = tuple(step for step in Step if step not in TASK_STEPS)
+TELL_STEPS = (Step.BEFORE_TELL, Step.TOLD)
+"""Of a commit. A compaction is nothing to tell of."""
 RETURNED = None
 """No step of ours: the call returned, and the process dies before Spark writes it down."""
 RIVAL_ID = 1000

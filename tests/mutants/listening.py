@@ -1,0 +1,66 @@
+"""Protections of watermarks and of what listeners know."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+__all__ = ["LISTENING_MUTANTS"]
+
+LISTENERS = "tests/faults/test_listeners.py"
+WATERMARK = "tests/formats/test_watermark.py"
+COORDINATOR = "paimon_sink/commit/coordinator.py"
+FOLDING = "paimon_sink/commit/fold.py"
+BOOK = "paimon_sink/commit/book.py"
+TELLING = "paimon_sink/commit/telling.py"
+EVENT_TIME = "paimon_sink/write/event_time.py"
+
+LISTENING_MUTANTS = (
+    Mutant(
+        "watermark-of-the-fastest-task",
+        "the watermark is the least over the tasks",
+        FOLDING,
+        "min((found.watermark_ms for",
+        "max((found.watermark_ms for",
+        (f"{WATERMARK}::test_it_is_the_least_over_the_tasks_that_saw_a_time",),
+    ),
+    Mutant(
+        "watermark-goes-back",
+        "the watermark never goes back",
+        COORDINATOR,
+        "known = [found for found in (said, head.watermark_ms) if found is not None]",
+        "known = [said if said is not None else head.watermark_ms or 0]",
+        (f"{WATERMARK}::test_null_then_1024_then_600_stays_1024_null_stays_then_2048",),
+    ),
+    Mutant(
+        "far-future-counts",
+        "a time in the far future does not count",
+        EVENT_TIME,
+        "in_ms > most_ms:",
+        "in_ms > 2**63:",
+        (f"{WATERMARK}::test_a_time_in_the_far_future_is_written_and_does_not_count",),
+    ),
+    Mutant(
+        "any-memo-is-believed",
+        "a memo counts only for the publication it was written after",
+        TELLING,
+        'if body["commit"] == entry.commit_id else None',
+        'if body["commit"] else None',
+        (f"{LISTENERS}::test_a_driver_that_dies_after_the_put_leaves_nobody_untold",),
+    ),
+    Mutant(
+        "a-replay-tells-nobody",
+        "what a dead driver did not tell is told with the replay",
+        COORDINATOR,
+        "            self._telling.tell(\n",
+        "            outcome.already_committed or self._telling.tell(\n",
+        (f"{LISTENERS}::test_a_driver_that_dies_after_the_put_leaves_nobody_untold",),
+    ),
+    Mutant(
+        "a-failing-listener-is-done-with",
+        "a listener that failed is told again",
+        BOOK,
+        "replace(seat, failures=seat.failures + 1, error=said, failed_ms=now_ms)",
+        "replace(seat, owed=seat.owed - 1, failures=seat.failures + 1, error=said, failed_ms=now_ms)",
+        (f"{LISTENERS}::test_a_failing_listener_fails_no_batch_and_is_told_with_the_next",),
+    ),
+)
