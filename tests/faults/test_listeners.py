@@ -83,6 +83,7 @@ def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes
     told.append(0, rows(0))
     killed_driver(told, Batch(1, (1,)), step)
     told.append(1, rows(1))
+    assert batches_told(notes) == [0, 1]
     told.append(2, rows(2))
     assert batches_told(notes) == [0, 1, 2]
     assert state(told) == [0, 1, 2]
