@@ -125,3 +125,20 @@ def test_a_stream_goes_on_after_java_added_a_column(
     assert_same_rows(java, lake, ids=[*range(20), 100, 101])
     assert [row.id for row in java.read().where("note = 'by Java'").collect()] == [100]
     assert java.read().where("note IS NULL").count() == 21
+
+
+def test_java_travels_to_a_watermark_of_ours_and_carries_it_on(java: Java, lake: Lake) -> None:
+    timed = lake.with_options(watermarkColumn="id")
+    for batch, at in enumerate([1000, 600, 2000]):
+        timed.append(batch, rows(at))
+
+    def seen_at(watermark: int) -> list[int]:
+        found = java.spark.read.format("paimon").option("scan.watermark", str(watermark)).table(java.name)
+        return sorted(row.id for row in found.collect())
+
+    assert seen_at(1000) == [1000]
+    assert seen_at(1001) == seen_at(2000) == [600, 1000, 2000]
+    java.append([7])
+    assert [row.watermark for row in java.system("snapshots")] == [1000, 1000, 2000, 2000]
+    timed.append(3, rows(1500))
+    assert [found.watermark_ms for found in lake.history()][-1] == 2000
