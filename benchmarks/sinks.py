@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -49,6 +50,8 @@ class Sink(ABC):
     jar: ClassVar[Jar | None] = None
     keeps_rows: ClassVar[bool] = True
     """Whether what it writes can be read again."""
+    on_request: ClassVar[bool] = False
+    """Left out unless it is asked for."""
 
     def __init__(self, place: Place) -> None:
         self.spark = place.spark
@@ -157,6 +160,39 @@ class OursOnIceberg(Ours):
     format, level_property = "iceberg", "write.parquet.compression-level"
 
 
+class LargeBatches(OursOnPaimon):
+    """The same with fewer, larger Arrow batches on the way from Spark."""
+
+    key, name = "ours-large-batches", "paimon-sink, Paimon, large Arrow batches"
+    on_request = True
+    settings: ClassVar[Mapping[str, str]] = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        "spark.sql.execution.pandas.udf.buffer.size": "1048576",
+    }
+
+    def write(self, rows: DataFrame) -> None:
+        with self._set():
+            super().write(rows)
+
+    def stream(self, rows: DataFrame, checkpoint: Path) -> None:
+        with self._set():
+            super().stream(rows, checkpoint)
+
+    @contextmanager
+    def _set(self) -> Iterator[None]:
+        before = {key: self.spark.conf.get(key, None) for key in self.settings}
+        for key, value in self.settings.items():
+            self.spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key, old in before.items():
+                if old is None:
+                    self.spark.conf.unset(key)
+                else:
+                    self.spark.conf.set(key, old)
+
+
 class JvmSink(Sink):
     """A connector with a catalog of its own in the session."""
 
@@ -234,7 +270,7 @@ class IcebergJvm(JvmSink):
 
 
 BY_KEY: Mapping[str, type[Sink]] = {
-    kind.key: kind for kind in (Drain, SparkParquet, OursOnPaimon, OursOnIceberg, PaimonJvm, IcebergJvm)
+    kind.key: kind for kind in (Drain, SparkParquet, OursOnPaimon, OursOnIceberg, PaimonJvm, IcebergJvm, LargeBatches)
 }
 
 
@@ -247,6 +283,8 @@ def chosen(keys: Iterable[str] | None, say: Callable[[str], object]) -> list[typ
         return found
     found = []
     for kind in BY_KEY.values():
+        if kind.on_request:
+            continue
         try:
             _check(kind)
             found.append(kind)
