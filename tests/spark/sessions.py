@@ -46,34 +46,35 @@ def why_not(item: pytest.Item, where: Where) -> str | None:
 
 
 @contextmanager
-def session(where: Where, scratch: Path) -> Iterator[SparkSession]:
+def session(where: Where, scratch: Path, extra: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """Two slots and two attempts a task, wherever it is. Workers run this Python and can import ``tests``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
         patch.setenv("SPARK_LOCAL_IP", HOST)
         start = {Where.LOCAL: _local, Where.CLUSTER: _on_cluster, Where.CONNECT: _over_connect}[where]
-        with start(scratch) as found:
+        with start(scratch, _conf(scratch) | dict(extra or {})) as found:
             yield found
 
 
 @contextmanager
-def _local(scratch: Path) -> Iterator[SparkSession]:
-    with _classic("local[2,2]", _conf(scratch)) as found:
+def _local(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    with _classic("local[2,2]", conf) as found:
         yield found
 
 
 @contextmanager
-def _on_cluster(scratch: Path) -> Iterator[SparkSession]:
+def _on_cluster(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     with ClusterDaemons(scratch / "daemons") as cluster:
-        conf = {"spark.task.maxFailures": "2", "spark.driver.host": HOST, "spark.driver.bindAddress": HOST}
-        with _classic(cluster.master, _conf(scratch) | EXECUTORS | conf) as found:
+        here = {"spark.task.maxFailures": "2", "spark.driver.host": HOST, "spark.driver.bindAddress": HOST}
+        with _classic(cluster.master, {**conf, **EXECUTORS, **here}) as found:
             yield found
 
 
 @contextmanager
-def _over_connect(scratch: Path) -> Iterator[SparkSession]:
-    with ConnectServer("local[2,2]", _conf(scratch), scratch / "server") as server:
+def _over_connect(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    with ConnectServer("local[2,2]", conf, scratch / "server") as server:
         found = SparkSession.builder.remote(server.address).getOrCreate()
         try:
             yield found
@@ -91,7 +92,7 @@ def _classic(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
 
 
 def _conf(scratch: Path) -> dict[str, str]:
-    """In a time zone that is not UTC."""
+    """In a time zone that is not UTC. Queries are of a few rows, each run once: compiling them is never worth it."""
     return {
         "spark.app.name": "paimon-sink tests",
         "spark.ui.enabled": "false",
@@ -101,7 +102,10 @@ def _conf(scratch: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "catalog"),
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={scratch}",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
         "spark.log.level": "OFF",
         "spark.sql.streaming.numRecentProgressUpdates": "100",
     }

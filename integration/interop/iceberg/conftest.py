@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,11 +14,10 @@ from pyspark.sql import SparkSession
 import paimon_sink
 from integration.interop.iceberg.shared import JDBC, REST, Shared
 from integration.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
-from tests.spark.support import Checkpoint, Source
+from tests.spark.sessions import Where, session
 from tests.support.lake import Lake
 from tests.support.s3 import S3Server, seaweedfs
 
-ROOT = Path(__file__).parent.parent.parent.parent
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -50,42 +47,14 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(server: S3Server, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    scratch = tmp_path_factory.mktemp("spark")
     jars = [str(jar.path()) for jar in (ICEBERG_SPARK, ICEBERG_AWS, SQLITE_JDBC)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = (
-            SparkSession.builder.master("local[2]")
-            .appName("Iceberg interop")
-            .config("spark.jars", ",".join(jars))
-            .config("spark.sql.extensions", EXTENSIONS)
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "America/New_York")
-            .config("spark.sql.warehouse.dir", str(scratch / "catalog"))
-            .config("spark.local.dir", str(scratch / "local"))
-            .config("spark.driver.memory", "2g")
-            # Queries of a few rows, each run once: what a compiler makes of them is never used again.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-            .config("spark.sql.codegen.wholeStage", "false")
-            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            .config("spark.sql.adaptive.enabled", "false")
-            .config("spark.log.level", "OFF")
-            .config("spark.sql.streaming.numRecentProgressUpdates", "100")
-        )
-        for name, properties in {JDBC: _jdbc(warehouse), REST: _rest(server)}.items():
-            builder = builder.config(f"spark.sql.catalog.{name}", CATALOG)
-            for key, value in properties.items():
-                builder = builder.config(f"spark.sql.catalog.{name}.{key}", value)
-        session = builder.getOrCreate()
-        paimon_sink.register(session)
-        try:
-            yield session
-        finally:
-            session.stop()
+    conf = {"spark.jars": ",".join(jars), "spark.sql.extensions": EXTENSIONS, "spark.driver.memory": "2g"}
+    for name, properties in {JDBC: _jdbc(warehouse), REST: _rest(server)}.items():
+        conf[f"spark.sql.catalog.{name}"] = CATALOG
+        conf |= {f"spark.sql.catalog.{name}.{key}": value for key, value in properties.items()}
+    with session(Where.LOCAL, tmp_path_factory.mktemp("spark"), conf) as found:
+        paimon_sink.register(found)
+        yield found
 
 
 def _jdbc(warehouse: Path) -> dict[str, str]:
@@ -141,13 +110,3 @@ def _table(catalog: str, spark: SparkSession, server: S3Server, warehouse: Path)
     embedded = {"warehouse": str(warehouse), "tableFormat": "iceberg"}
     options = server.iceberg_options() if catalog == REST else embedded
     return Shared(spark, catalog, Lake(options, table=name))
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Source:
-    return Source(tmp_path / "source")
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")

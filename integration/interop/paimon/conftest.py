@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +12,9 @@ from pyspark.sql import SparkSession
 import paimon_sink
 from integration.interop.paimon.java import CATALOG, S3_CATALOG, Java
 from integration.jars import PAIMON_S3, PAIMON_SPARK
-from tests.spark.support import Checkpoint, Source
+from tests.spark.sessions import Where, session
 from tests.support.lake import Lake
 from tests.support.s3 import S3Server
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="session")
@@ -28,39 +24,23 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark(warehouse: Path, s3: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    scratch = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        session = (
-            SparkSession.builder.master("local[2,2]")
-            .appName("paimon-sink beside Java Paimon")
-            .config("spark.driver.extraClassPath", f"{PAIMON_SPARK.path()}:{PAIMON_S3.path()}")
-            .config("spark.sql.extensions", "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions")
-            .config(f"spark.sql.catalog.{CATALOG}", "org.apache.paimon.spark.SparkCatalog")
-            .config(f"spark.sql.catalog.{CATALOG}.warehouse", str(warehouse))
-            .config(f"spark.sql.catalog.{S3_CATALOG}", "org.apache.paimon.spark.SparkCatalog")
-            .config(f"spark.sql.catalog.{S3_CATALOG}.warehouse", f"s3://{s3.bucket}/interop")
-            .config(f"spark.sql.catalog.{S3_CATALOG}.s3.endpoint", s3.endpoint)
-            .config(f"spark.sql.catalog.{S3_CATALOG}.s3.access-key", s3.access_key)
-            .config(f"spark.sql.catalog.{S3_CATALOG}.s3.secret-key", s3.secret_key)
-            .config(f"spark.sql.catalog.{S3_CATALOG}.s3.path.style.access", "true")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "America/New_York")
-            .config("spark.sql.warehouse.dir", str(scratch / "catalog"))
-            .config("spark.local.dir", str(scratch / "local"))
-            .config("spark.driver.memory", "1g")
-            .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={scratch}")
-            .config("spark.log.level", "OFF")
-            .getOrCreate()
-        )
-        paimon_sink.register(session)
-        try:
-            yield session
-        finally:
-            session.stop()
+    s3_catalog = {
+        "warehouse": f"s3://{s3.bucket}/interop",
+        "s3.endpoint": s3.endpoint,
+        "s3.access-key": s3.access_key,
+        "s3.secret-key": s3.secret_key,
+        "s3.path.style.access": "true",
+    }
+    conf = {
+        "spark.driver.extraClassPath": f"{PAIMON_SPARK.path()}:{PAIMON_S3.path()}",
+        "spark.sql.extensions": "org.apache.paimon.spark.extensions.PaimonSparkSessionExtensions",
+    }
+    for name, properties in {CATALOG: {"warehouse": str(warehouse)}, S3_CATALOG: s3_catalog}.items():
+        conf[f"spark.sql.catalog.{name}"] = "org.apache.paimon.spark.SparkCatalog"
+        conf |= {f"spark.sql.catalog.{name}.{key}": value for key, value in properties.items()}
+    with session(Where.LOCAL, tmp_path_factory.mktemp("spark"), conf) as found:
+        paimon_sink.register(found)
+        yield found
 
 
 @pytest.fixture
@@ -82,14 +62,3 @@ def s3_lake(s3: S3Server) -> Lake:
 @pytest.fixture
 def java_on_s3(spark: SparkSession, s3_lake: Lake) -> Java:
     return Java(spark, s3_lake, S3_CATALOG)
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> Source:
-    """A source without rows yet."""
-    return Source(tmp_path / "source")
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Checkpoint:
-    return Checkpoint(tmp_path / "checkpoint")
