@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from integration.interop.paimon.java import Java
@@ -84,6 +85,28 @@ def test_java_skips_files_by_our_statistics_and_finds_the_right_rows(java: Java,
     assert sorted(row.id for row in found.collect()) == [25, 26]
     assert java.files_read(found) == 1
     assert java.files_read(java.read()) == 10
+
+
+@pytest.fixture(scope="module")
+def every_row_a_file(spark: SparkSession, warehouse: Path) -> Lake:
+    lake = Lake({"warehouse": str(warehouse)}, table="each.orders")
+    save(every_type(spark).repartitionByRange(ROWS, "n"), lake)
+    return lake
+
+
+@pytest.mark.parametrize("column", sorted(VALUES.keys() - NESTED - {"instant"}))
+def test_a_filter_of_java_on_any_type_finds_all_its_rows(java: Java, every_row_a_file: Lake, column: str) -> None:
+    """Wrong statistics would make it skip a file that has the row."""
+    beside = Java(java.spark, every_row_a_file)
+    _, values = VALUES[column]
+    wanted = [f.col(column).isNull(), *(f.col(column) == f.lit(value) for value in values[:2])]
+    wanted += [f.col(column) < f.lit(values[0]), f.col(column) > f.lit(values[1])]
+
+    found = [sorted(row.n for row in beside.read().where(condition).select("n").collect()) for condition in wanted]
+
+    truth = every_type(java.spark)
+    assert found == [sorted(row.n for row in truth.where(condition).select("n").collect()) for condition in wanted]
+    assert len(every_row_a_file.data_files()) > ROWS // 2
 
 
 KEYS = {
