@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HIDDEN", "Masked", "holds_credentials", "names_a_secret", "quoted", "quoted_key"]
+__all__ = ["HIDDEN", "Masked", "holds_credentials", "is_secret", "names_a_secret", "quoted", "quoted_key"]
 
 HIDDEN = "(hidden)"
 
@@ -65,7 +65,7 @@ def quoted_key(key: str) -> str:
     return quoted(name if name == key else name + "...")
 
 
-def _is_secret(key: str, value: str) -> bool:
+def is_secret(key: str, value: str) -> bool:
     # An address may hold a password in ways nobody foresees: behind its question mark, or with a slash in it.
     is_full_address = key.lower().endswith(("uri", "url")) and bool(set("@?") & set(value))
     return names_a_secret(key) or holds_credentials(value) or is_full_address
@@ -75,9 +75,7 @@ class Masked(dict[str, str]):
     """A dict whose text form hides secrets, however it gets into a log line."""
 
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{key!r}: {HIDDEN if _is_secret(key, value) else repr(value)}" for key, value in self.items()
-        )
+        shown = ", ".join(f"{key!r}: {HIDDEN if is_secret(key, value) else repr(value)}" for key, value in self.items())
         return "{" + shown + "}"
 
     __str__ = __repr__

@@ -1,0 +1,65 @@
+"""A listener's errors are kept in the table and logged. What it was trusted with must not be in them."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from paimon_sink.core.errors import PwcError
+from paimon_sink.core.events import CommitEvent, Listener
+from paimon_sink.core.option_secrets import HIDDEN, is_secret
+
+__all__ = ["Hushed", "secrets_in"]
+
+log = logging.getLogger(__name__)
+
+_SHORTEST = 4
+"""Shorter pieces of an address give nothing away, and would be found in every other word."""
+
+
+def secrets_in(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """What must not be shown of some settings: values by their names, and of addresses all that may be a login."""
+    found = {value for key, value in settings.items() if is_secret(key, value)}
+    for value in settings.values():
+        found.update(_login_of(value))
+    return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True))
+
+
+def _login_of(value: str) -> Iterable[str]:
+    try:
+        address = urlsplit(value)
+        login = (address.username, address.password)
+    except ValueError:
+        return
+    if not address.scheme or not address.netloc:
+        return
+    yield from (part for secret in login if secret for part in (secret, unquote(secret)))
+    if address.query:
+        yield address.query
+        yield from (part for _, part in parse_qsl(address.query))
+
+
+@dataclass(frozen=True)
+class Hushed:
+    """A listener whose errors say nothing they should not."""
+
+    listener: Listener
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        try:
+            return self.listener.on_commit(event, state)
+        except Exception as error:  # noqa: BLE001 - a listener may raise anything
+            log.debug("A listener failed: %s", self._without_secrets("".join(traceback.format_exception(error))))
+            said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
+            # Not from it: its own words would be shown with it.
+            raise PwcError(self._without_secrets(said)) from None
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
