@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import WrittenPartition
+from paimon_sink.core.option_secrets import HIDDEN, quoted
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.base import Table
@@ -26,14 +28,18 @@ _LONGEST_ANSWER = 64 << 10
 _SUCCESS = "success"
 _TRY_AGAIN = (408, 425, 429)
 _FIRST_SERVER_ERROR = 500
+_SHORTEST_TOKEN = 4
 
 
 def http_url(text: str) -> str:
     try:
         parts = urlsplit(text.strip())
         is_right = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        has_login = "@" in parts.netloc
     except ValueError:
-        is_right = False
+        is_right = has_login = False
+    if has_login:
+        raise BadValueError("has a login in its address, which is not sent; let the path or the query hold a token.")
     if not is_right or not text.isascii() or any(letter.isspace() for letter in text.strip()):
         raise BadValueError("must be an address that begins with http:// or https://.")
     return text.strip()
@@ -76,7 +82,7 @@ class HttpReport:
         if said is None or said.lower() != _SUCCESS:
             raise PwcError(
                 f"The server at {self._where} did not take the report of {partition.path}: its answer must have a "
-                f"result SUCCESS, and has {said[:100] if said is not None else 'none'!r}."
+                f"result SUCCESS, and has {self._shown(said)}."
             )
 
     def _answered(self, body: bytes) -> tuple[int, bytes]:
@@ -112,9 +118,18 @@ class HttpReport:
             # Not as the cause: it may repeat the address.
             raise _NoAnswerError(_said(error)) from None
 
+    def _shown(self, said: str | None) -> str:
+        """What the server said, unless it repeats a part of the address that may be a token."""
+        if said is None:
+            return "none"
+        parts = urlsplit(self.url)
+        pieces = re.split(r"[/?&=;]", f"{parts.path}?{parts.query}")
+        is_repeated = any(piece in said for piece in pieces if len(piece) >= _SHORTEST_TOKEN)
+        return HIDDEN if is_repeated else quoted(said)
+
     @property
     def _where(self) -> str:
-        """The host alone: a path or a query may hold a token, a login holds a password."""
+        """The host alone: a path or a query may hold a token."""
         parts = urlsplit(self.url)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 

@@ -50,9 +50,7 @@ def test_without_settings_the_first_value_is_a_date_or_a_time(value: str | None,
         ("2023-01-$dt", {"day": "02"}, None),
     ],
 )
-def test_a_pattern_puts_the_values_together(
-    pattern: str, values: dict[str, str | None], time: datetime | None
-) -> None:
+def test_a_pattern_puts_the_values_together(pattern: str, values: dict[str, str | None], time: datetime | None) -> None:
     assert PartitionTime(pattern).of(values) == time
 
 
