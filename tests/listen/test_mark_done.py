@@ -236,6 +236,15 @@ def test_a_success_file_of_others_that_says_nothing_is_replaced(local_lake: Lake
     assert sorted(marks(told)["2024-02-02"]) == ["creationTime", "modificationTime"]
 
 
+@pytest.mark.s3
+def test_a_table_bucket_that_takes_no_such_file_costs_no_batch(iceberg_rest_lake: Lake) -> None:
+    told = marking(iceberg_rest_lake, AT_ONCE)
+    told.append(0, rows(0, day="2024-02-02"))
+    told.append(1, rows(1, day="2024-02-03"))
+    assert told.ids() == [0, 1]
+    assert "success-file: Cannot write" in (seat_of(told, NAME).error or "")
+
+
 # ---------------------------------------------------------------- the catalog's list
 
 
