@@ -54,7 +54,6 @@ def waiting(lake: Lake) -> list[str]:
     return sorted(path.rpartition("=")[2] for path, *_ in state["pending"])
 
 
-@pytest.mark.needs("odd names")
 def test_a_partition_is_marked_once_the_watermark_is_past_its_end_and_the_idle_time(lake: Lake) -> None:
     told = marking(lake)
     told.append(0, rows(ms("2024-02-02 23:00"), day="2024-02-02"))
@@ -75,7 +74,6 @@ def test_a_partition_is_marked_once_the_watermark_is_past_its_end_and_the_idle_t
     assert other_engine(told).read_ids() == told.ids()
 
 
-@pytest.mark.needs("odd names")
 def test_one_that_is_written_again_is_marked_again_and_keeps_its_creation_time(lake: Lake) -> None:
     told = marking(lake, AT_ONCE)
     told.append(0, rows(0, day="2024-02-02"))
@@ -92,7 +90,6 @@ def test_one_that_is_written_again_is_marked_again_and_keeps_its_creation_time(l
     assert sorted(marks(told)) == ["2024-02-02", "2024-02-03"]
 
 
-@pytest.mark.needs("odd names")
 def test_one_that_names_no_time_holds_up_nobody_and_is_told_once(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     told = marking(lake, AT_ONCE)
     with caplog.at_level(logging.WARNING, "paimon_sink.listen"):
@@ -168,7 +165,7 @@ def test_a_time_zone_is_where_partitions_end(local_lake: Lake) -> None:
 # ---------------------------------------------------------------- what dies and what fails
 
 
-@pytest.mark.needs("odd names", "quick puts")
+@pytest.mark.needs("quick puts")
 def test_killed_at_random_between_publish_and_tell_the_marks_are_right(lake: Lake) -> None:
     """Each batch has a partition of its own, which is done with the next."""
     dice = random.Random(11)
@@ -234,15 +231,6 @@ def test_a_success_file_of_others_that_says_nothing_is_replaced(local_lake: Lake
     table.store.write(table.store.join(table.location, "day=2024-02-02/_SUCCESS"), left)
     told.append(1, rows(1, day="2024-02-03"))
     assert sorted(marks(told)["2024-02-02"]) == ["creationTime", "modificationTime"]
-
-
-@pytest.mark.s3
-def test_a_table_bucket_that_takes_no_such_file_costs_no_batch(iceberg_rest_lake: Lake) -> None:
-    told = marking(iceberg_rest_lake, AT_ONCE)
-    told.append(0, rows(0, day="2024-02-02"))
-    told.append(1, rows(1, day="2024-02-03"))
-    assert told.ids() == [0, 1]
-    assert "success-file: Cannot write" in (seat_of(told, NAME).error or "")
 
 
 # ---------------------------------------------------------------- the catalog's list
