@@ -49,6 +49,8 @@ class _Table:
     schema_id: int
     schema: Json
     latest: Json | None = None
+    partitions: list[Json] = field(default_factory=list)
+    """Those that a client added by name."""
 
     def publish(self, snapshot: Json) -> None:
         directory = self.path / "snapshot"
@@ -106,6 +108,11 @@ class RestCatalogServer:
             "token.provider": "bear",
             "token": self.token,
         }
+
+    def partitions(self, database: str, table: str) -> list[Json]:
+        """The partitions that were added to a table by name."""
+        with self._lock:
+            return list(self._databases[database].tables[table].partitions)
 
     def fail_next_commit(self, *, after_apply: bool, status: int = 503) -> None:
         """Answer the next commit with ``status``, although it was applied or before it is. Calls queue up."""
@@ -169,6 +176,8 @@ class RestCatalogServer:
                 return lambda _: _describe_snapshot(table)
             case "POST", ["commit"]:
                 return lambda body: self._commit(table, body)
+            case "POST", ["partitions"]:
+                return lambda body: _add_partitions(table, body)
         raise _unsupported(method, path)
 
     # ---------------------------------------------------------------- databases
@@ -237,6 +246,15 @@ class RestCatalogServer:
         if fault:
             raise _RefusalError(fault.status, "This commit was asked to fail after it was applied.")
         return {"success": success}
+
+
+def _add_partitions(table: _Table, body: Json) -> Json:
+    existed = [spec for spec in body["partitionSpecs"] if spec in table.partitions]
+    if existed and not body["ignoreIfExists"]:
+        raise _RefusalError(409, "Some of these partitions exist.", kind="PARTITION", name=table.name)
+    created = [spec for spec in body["partitionSpecs"] if spec not in table.partitions]
+    table.partitions += created
+    return {"created": created, "existed": existed}
 
 
 def _fits(table: _Table, commit: Json) -> bool:

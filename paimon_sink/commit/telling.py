@@ -34,7 +34,7 @@ def standing_book(table: Table, commit_user: str, entry: LedgerEntry | None) -> 
 
 def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, small_files: int | None) -> CommitEvent:
     """The batch as its listeners will hear of it."""
-    partitions = {table.partition_path(file.path): file.partition for file in plan.files if table.partition_keys}
+    partitions = {table.partition_path(file.path): file for file in plan.files if table.partition_keys}
     return CommitEvent(
         table=table.label,
         location=table.location,
@@ -53,8 +53,10 @@ def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, sma
         replays=0,
         watermark_ms=plan.watermark_ms,
         partitions=tuple(
-            WrittenPartition(path, dict(zip(table.partitioned_by, values, strict=True)))
-            for path, values in sorted(partitions.items())
+            WrittenPartition(
+                path, dict(zip(table.partitioned_by, table.shown_partition(partitions[path]), strict=True))
+            )
+            for path in sorted(partitions)
         ),
     )
 

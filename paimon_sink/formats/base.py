@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_sink.core.errors import CommitConflictError, PwcError
+from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.storage.store import Store
@@ -407,6 +407,34 @@ class Table(ABC):
                 self.store.delete(self.store.join(self.location, path))
             except (OSError, PwcError) as error:
                 log.warning("Left %s of %s behind: %s", path, self.label, error)
+
+    # listeners
+
+    keeps_partitions: bool = False
+    """Whether the table's catalog has a list of its partitions, to which :meth:`add_partition` adds."""
+
+    def add_partition(self, values: Mapping[str, str]) -> None:
+        """Add a partition to the catalog's list, by the values of its keys. That it is there already is fine."""
+        raise UnsupportedTableError(f"The catalog of {self.label} keeps no list of partitions.")
+
+    def shown_partition(self, file: DataFile) -> tuple[str | None, ...]:
+        """The values of a file's partition as people write them."""
+        return file.partition
+
+    @abstractmethod
+    def tag(self, name: str, snapshot_id: int) -> bool:
+        """Give a snapshot a name, which keeps it from expiring. False: it is gone, or about to go.
+
+        A name that is taken stays what it is: whoever took it meant the same.
+        """
+
+    @abstractmethod
+    def tag_names(self) -> list[str]:
+        """All names that were given."""
+
+    @abstractmethod
+    def drop_tag(self, name: str) -> None:
+        """Take a name away. That there is none is fine. Files that only it kept are for `clean`."""
 
     # readers
 

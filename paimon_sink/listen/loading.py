@@ -15,9 +15,14 @@ from paimon_sink.core.option_secrets import Masked
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Table
 
-__all__ = ["GROUP", "ListenerContext", "check_listeners", "load_listeners"]
+__all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]
 
 GROUP = "paimon_sink.listeners"
+BUILT_IN = {
+    "mark-done": "paimon_sink.listen.mark_done:MarkDone",
+    "tags": "paimon_sink.listen.tags:Tags",
+}
+"""Entry points of this package too; also where it is on the path without being installed, as Spark ships archives."""
 
 Factory = Callable[["ListenerContext"], Listener]
 
@@ -33,11 +38,14 @@ class ListenerContext:
     """None while options are only checked: before the first row, when there may be no table yet."""
 
 
-def check_listeners(options: SinkOptions) -> None:
-    """Make every listener once, so that what is wrong with one is said before any row is written."""
+def check_listeners(options: SinkOptions, table: Table | None = None) -> None:
+    """Make every listener once, so that what is wrong with one is said before any row is written.
+
+    Without a table first, so that none is created for options that are wrong; then with it.
+    """
     for name in options.listeners:
         try:
-            _factory(name)(_context(name, options, None))
+            _factory(name)(_context(name, options, table))
         except PwcError:
             raise
         except Exception as error:
@@ -79,17 +87,23 @@ def _context(name: str, options: SinkOptions, table: Table | None) -> ListenerCo
 
 def _factory(name: str) -> Factory:
     if ":" in name:
-        return _by_path(name)
+        factory: Factory = load_by_path(name, what="listener")
+        return factory
     known = {found.name: found for found in entry_points(group=GROUP)}
-    if name not in known:
-        near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known)) or 'none'}."
-        raise OptionError(f"No installed package has a listener {name!r}; {hint}")
-    factory: Factory = known[name].load()
-    return factory
+    if name in known:
+        factory = known[name].load()
+        return factory
+    if name in BUILT_IN:
+        factory = load_by_path(BUILT_IN[name], what="listener")
+        return factory
+    names = sorted({*known, *BUILT_IN})
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}."
+    raise OptionError(f"No installed package has a listener {name!r}; {hint}")
 
 
-def _by_path(name: str) -> Factory:
+def load_by_path(name: str, *, what: str) -> Any:
+    """What ``package.module:Class`` names."""
     module, _, attribute = name.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -97,7 +111,6 @@ def _by_path(name: str) -> Factory:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise OptionError(
-            f"Cannot load the listener {name} ({error}). Install the package where the driver and the executors run."
+            f"Cannot load the {what} {name} ({error}). Install the package where the driver and the executors run."
         ) from error
-    factory: Factory = found
-    return factory
+    return found

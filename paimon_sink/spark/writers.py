@@ -64,6 +64,7 @@ class _Writer:
         """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
         check_listeners(self._options)
         table, incoming = self.prepare()
+        check_listeners(self._options, table)
         align(incoming, table.schema, table=table.label, case_sensitive=False)
         event_time_of(self._options, table.schema, case_sensitive=False)
 

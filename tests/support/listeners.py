@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paimon_sink.listeners import CommitEvent, ListenerContext
+from paimon_sink.commit.book import Seat
+from paimon_sink.commit.telling import standing_book
+from paimon_sink.listeners import CommitEvent, ListenerContext, WrittenPartition
 from tests.support.lake import Lake
 
-__all__ = ["RECORDER", "Recorder", "Told", "heard", "with_recorder"]
+__all__ = ["MARKS", "RECORDER", "Marks", "Recorder", "Told", "heard", "seat_of", "with_listener", "with_recorder"]
 
 RECORDER = "tests.support.listeners:Recorder"
+MARKS = "tests.support.listeners:Marks"
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,35 @@ def with_recorder(lake: Lake, notes: Path, **extra: str) -> Lake:
     )
 
 
+def with_listener(lake: Lake, name: str, settings: Mapping[str, str], **extra: str) -> Lake:
+    """The lake with one of the built-in listeners, by its name and settings."""
+    own = {f"listener.{name}.{key}": value for key, value in settings.items()}
+    return Lake(lake.options, lake.table, {**lake.extra, "listeners": name, **own, **extra})
+
+
+def seat_of(lake: Lake, name: str) -> Seat:
+    """What the table knows of a listener."""
+    table = lake.open()
+    return standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats[name]
+
+
 def heard(notes: Path) -> list[Told]:
     lines = notes.read_text().splitlines() if notes.exists() else []
     found = [json.loads(line) for line in lines]
     return [Told(one["batch"], one["first"], one["snapshot"], one["state"], one["event"]) for one in found]
+
+
+class Marks:
+    """An action of mark-done that notes partitions. While a file ``broken`` stands beside its notes, it fails."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        self._file = Path(context.settings["file"])
+
+    def mark_done(self, partition: WrittenPartition) -> None:
+        if (self._file.parent / "broken").exists():
+            raise RuntimeError("nobody home")
+        with self._file.open("a") as notes:
+            notes.write(json.dumps([partition.path, dict(partition.values)]) + "\n")
 
 
 class Twin(Recorder):

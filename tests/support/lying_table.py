@@ -162,6 +162,15 @@ class LyingTable(Table):
     def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
         return self.inner.look_for_live_files(filters)
 
+    def tag(self, name: str, snapshot_id: int) -> bool:
+        return self.inner.tag(name, snapshot_id)
+
+    def tag_names(self) -> list[str]:
+        return self.inner.tag_names()
+
+    def drop_tag(self, name: str) -> None:
+        self.inner.drop_tag(name)
+
     def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
         return self.inner.plan_splits(filters)
 

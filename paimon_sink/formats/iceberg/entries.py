@@ -59,6 +59,14 @@ def check_entry(file: DataFile, partitioning: Partitioning) -> None:
         )
 
 
+def partition_of(file: DataFile, partitioning: Partitioning) -> tuple[Any, ...]:
+    """The values of a file's partition, as manifests have them."""
+    try:
+        return values_of(partitioning.decode(read_json(file.entry)["partition"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise _unreadable(file, error) from error
+
+
 def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partitioning, *, table_location: str) -> bytes:
     body: dict[str, Any] = {
         "version": _VERSION,

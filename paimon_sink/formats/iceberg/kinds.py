@@ -13,6 +13,8 @@ _LIST = re.compile(rf"snap-\d+-\d+-{_UUID}\.avro")
 _MANIFEST = re.compile(rf"{_UUID}-m\d+\.avro")
 _METADATA = re.compile(rf"\d{{5,}}-{_UUID}(\.gz)?\.metadata\.json(\.gz)?")
 _DATA = re.compile(rf".*{_UUID}.*\.(parquet|orc|avro)")
+_MARK = "_SUCCESS"
+"""Says that a partition is done. Nothing names it, and it dies with nothing."""
 _NOTE = re.compile(r"snap-pwc-[a-z]+\.[0-9a-f]{32}\.avro")
 _TEMPORARY = re.compile(rf"\..+\.([0-9a-f]{{32}}|{_UUID})\.tmp")
 
@@ -34,6 +36,8 @@ def kind_of(path: str) -> FileKind:
     if _TEMPORARY.fullmatch(name) or _NOTE.fullmatch(name):
         return FileKind.TEMPORARY
     if directories[0] == "data":
+        if name == _MARK:
+            return FileKind.KEPT
         return FileKind.DATA if _DATA.fullmatch(name) else FileKind.FOREIGN
     if directories != ["metadata"]:
         return FileKind.KEPT

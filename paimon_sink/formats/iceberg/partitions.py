@@ -187,6 +187,14 @@ class Partitioning:
                 )
         return path
 
+    def shown(self, values: tuple[Any, ...]) -> tuple[str | None, ...]:
+        """The values as people write them: a day as 2024-01-02, an hour as 2024-01-02-03."""
+        fields = zip(self.spec.fields, self._types, values, strict=True)
+        return tuple(
+            None if value is None else field.transform.to_human_string(kind, value=value)
+            for field, kind, value in fields
+        )
+
     def encode(self, values: tuple[Any, ...]) -> list[str | None]:
         try:
             return [

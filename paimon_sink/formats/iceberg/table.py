@@ -43,7 +43,14 @@ from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.build import Built, SnapshotBuilder
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.compacting import Removal, live_files
-from paimon_sink.formats.iceberg.entries import changes_since, check_entry, data_path, decode_entry, encode_entry
+from paimon_sink.formats.iceberg.entries import (
+    changes_since,
+    check_entry,
+    data_path,
+    decode_entry,
+    encode_entry,
+    partition_of,
+)
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import memo_path, note_path
@@ -64,6 +71,7 @@ from paimon_sink.formats.iceberg.metrics import MetricsPlan
 from paimon_sink.formats.iceberg.partitions import Partitioning, check_readable
 from paimon_sink.formats.iceberg.publications import publication
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
+from paimon_sink.formats.iceberg.tags import IcebergTags
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
 from paimon_sink.formats.merging import Leftovers
 
@@ -304,6 +312,25 @@ class IcebergTable(Table):
             return [] if head is None else live_files(native, head, filters, relative=self._relative, table=self.label)
         except FileNotFoundError as error:
             raise self._build_failed(_Seen(native, head, Ledger()), error) from error
+
+    # ------------------------------------------------------------ listeners
+
+    def shown_partition(self, file: DataFile) -> tuple[str | None, ...]:
+        return self.partitioning.shown(partition_of(file, self.partitioning))
+
+    def tag(self, name: str, snapshot_id: int) -> bool:
+        return self._tags().put(name, snapshot_id)
+
+    def tag_names(self) -> list[str]:
+        return self._tags().names()
+
+    def drop_tag(self, name: str) -> None:
+        self._tags().drop(name)
+
+    def _tags(self) -> IcebergTags:
+        # What the last commit answered does not know of them.
+        self._published = None
+        return IcebergTags(self.label, self._tables, self._loaded, self._delete_old_metadata, self._delete)
 
     # ------------------------------------------------------------ readers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +33,8 @@ from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import open_store
 
 __all__ = ["FileSystemTables", "RestTables", "tables"]
+
+_PARTITIONED = "metastore.partitioned-table"
 
 
 def tables(options: SinkOptions) -> FileSystemTables | RestTables:
@@ -133,7 +135,7 @@ class RestTables:
             StoreFileIO(store), self._identifier, store.root, found.table_schema, found.catalog_environment
         )
         identity = str(found.catalog_environment.uuid)
-        return PaimonTable(
+        return _RestTable(
             native,
             label=self._options.label,
             store=store,
@@ -147,6 +149,27 @@ class RestTables:
         with _asking(self._options.label), suppress(TableAlreadyExistException):
             self._catalog.create_database(self._identifier.get_database_name(), True)
             self._catalog.create_table(self._identifier, schema, False)
+
+
+class _RestTable(PaimonTable):
+    """A table whose catalog may keep a list of its partitions."""
+
+    @property
+    def keeps_partitions(self) -> bool:  # type: ignore[override]
+        return str(self.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
+
+    def add_partition(self, values: Mapping[str, str]) -> None:
+        environment = self.native.catalog_environment
+        try:
+            with _asking(self.label):
+                environment.catalog_loader.load().create_partitions(environment.identifier, [dict(values)])
+        except PwcError:
+            raise
+        except Exception as error:
+            raise StorageError(
+                f"The REST catalog of {self.label} did not take the partition {dict(values)} "
+                f"({type(error).__name__}: {str(error)[:300]})."
+            ) from error
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from paimon_sink.formats.base import Publication
 from paimon_sink.formats.expiry import Expired, Standing, StandingLine
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, publication
+from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
 from paimon_sink.storage.store import Store
 
 __all__ = ["PaimonExpiry", "PaimonStanding"]
@@ -138,14 +139,15 @@ class PaimonExpiry:
         end = self.snapshots.read(snapshot_ids[-1] + 1)
         if end is None:
             raise self._moved_on()
+        tags = self._tag_files()
         try:
             doomed = self._gather(snapshot_ids, end)
             self._spare(doomed, end)
         except FileNotFoundError as error:
             raise self._missing(end, error) from error
         for each in doomed:
-            if self.snapshots.read(end.id) != end:
-                # Rolled back, or expired by another: what was read of it says nothing any more.
+            if self.snapshots.read(end.id) != end or self._tag_files() != tags:
+                # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
                 raise self._moved_on()
             self._remove(each)
         self._hint(end.id)
@@ -154,6 +156,9 @@ class PaimonExpiry:
             data_files=sum(len(each.data_files) for each in doomed),
             metadata_files=sum(len(each.manifests) + len(each.lists) + len(each.others) + 1 for each in doomed),
         )
+
+    def _tag_files(self) -> list[str]:
+        return self.store.list(self.store.join(self.location, TAG_DIRECTORY))
 
     # ------------------------------------------------------------ what goes
 

@@ -81,6 +81,7 @@ from paimon_sink.formats.paimon.snapshots import (
     watermark_of,
 )
 from paimon_sink.formats.paimon.stats import column_stats
+from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.storage.store import Store
 
@@ -127,6 +128,7 @@ class PaimonTable(Table):
         self._snapshots = snapshots
         self._paths = native.path_factory()
         self._claims = ClaimFiles(store, schemas.location, identity)
+        self._tags = TagFiles(store, schemas.location, snapshots)
         self._manifests = Manifests(native)
         self._lists = ManifestLists(native)
         self._chain = SnapshotChain(label, identity, schemas, snapshots, self._lists, self._manifests)
@@ -370,6 +372,17 @@ class PaimonTable(Table):
         predicate = partition_predicate(filters, self.native, self.schema)
         live = self._live_entries(newest, self._manifests_of(newest), predicate, drop_stats=True)
         return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
+
+    # ------------------------------------------------------------ listeners
+
+    def tag(self, name: str, snapshot_id: int) -> bool:
+        return self._tags.put(name, snapshot_id)
+
+    def tag_names(self) -> list[str]:
+        return self._tags.names()
+
+    def drop_tag(self, name: str) -> None:
+        self._tags.drop(name)
 
     # ------------------------------------------------------------ readers
 

@@ -1,0 +1,58 @@
+"""Tags of a Paimon table: a snapshot file once more, under a name, in ``tag/``. Every engine reads them from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles
+from paimon_sink.storage.store import Store
+
+__all__ = ["TAG_DIRECTORY", "TagFiles"]
+
+TAG_DIRECTORY = "tag"
+_PREFIX = "tag-"
+
+
+@dataclass(frozen=True)
+class TagFiles:
+    """The ``tag/`` directory of a table."""
+
+    store: Store
+    location: str
+    snapshots: SnapshotFiles
+
+    def names(self) -> list[str]:
+        files = self.store.list(self.store.join(self.location, TAG_DIRECTORY))
+        return [name.removeprefix(_PREFIX) for name in files if name.startswith(_PREFIX)]
+
+    def put(self, name: str, snapshot_id: int) -> bool:
+        path = self._path(name)
+        if self.store.exists(path):
+            return True
+        try:
+            body = self.store.read(self.snapshots.path(snapshot_id))
+        except FileNotFoundError:
+            return False
+        if self.store.put_if_absent(path, body) and not self._stays(snapshot_id):
+            # May go: it is ours, and readers would find a part of its files at best.
+            self.store.delete(path)
+            return False
+        return True
+
+    def drop(self, name: str) -> None:
+        self.store.delete(self._path(name))
+
+    def _stays(self, snapshot_id: int) -> bool:
+        """Whether no expiry can be at work on it.
+
+        It takes the oldest first and looks for new tags before each. So when the one before still stands, whoever
+        comes to this one sees the tag. The newest never goes.
+        """
+        if self.snapshots.read(snapshot_id) is None:
+            return False
+        newest = self.snapshots.newest()
+        is_newest = newest is not None and newest.id == snapshot_id
+        return is_newest or self.snapshots.read(snapshot_id - 1) is not None
+
+    def _path(self, name: str) -> str:
+        return self.store.join(self.location, TAG_DIRECTORY, f"{_PREFIX}{name}")

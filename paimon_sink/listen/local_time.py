@@ -1,0 +1,40 @@
+"""Time as partitions and tags write it: without a zone, so somebody has to say which."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from paimon_sink.core.option_values import BadValueError
+from paimon_sink.listen.settings import Settings
+
+__all__ = ["PROCESS_TIME", "WATERMARK", "epoch_ms", "local_time", "mode_and_zone"]
+
+WATERMARK, PROCESS_TIME = "watermark", "process-time"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def mode_and_zone(settings: Settings) -> tuple[str, tzinfo | None]:
+    """By which clock, and in which zone: a watermark is read as UTC, the clock as the driver's own, as Paimon does."""
+    mode = settings.choice("mode", PROCESS_TIME, WATERMARK)
+    return mode, settings.parsed("time-zone", UTC if mode == WATERMARK else None, _zone)
+
+
+def _zone(text: str) -> tzinfo:
+    if text.strip().upper() in ("UTC", "Z"):
+        return UTC
+    try:
+        return ZoneInfo(text.strip())
+    except (KeyError, ValueError, OSError) as error:
+        raise BadValueError("must be the name of a time zone such as UTC or Europe/Berlin.") from error
+
+
+def epoch_ms(local: datetime, zone: tzinfo | None) -> int:
+    """The moment that a local time names; None is this machine's own zone. Of two that it may name, the first."""
+    moment = local.astimezone(UTC) if zone is None else local.replace(tzinfo=zone)
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def local_time(moment_ms: int, zone: tzinfo | None) -> datetime:
+    moment = _EPOCH + timedelta(milliseconds=moment_ms)
+    return moment.astimezone(zone).replace(tzinfo=None)

@@ -1,0 +1,67 @@
+"""When a tag is due and what it is called, as Paimon's automatic tags are. Pure.
+
+A tag bears the name of the period that is over. The first one is due at once; the next when the period after the last
+one is over too, by the delay. After a pause only the latest period gets a tag: no snapshot is of those between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+__all__ = ["DAILY", "DASHES", "HOURLY", "NO_DASHES", "NO_DASHES_NO_SPACES", "Periods"]
+
+DAILY, HOURLY = "daily", "hourly"
+DASHES, NO_DASHES, NO_DASHES_NO_SPACES = "with_dashes", "without_dashes", "without_dashes_and_spaces"
+
+_LENGTHS = {DAILY: timedelta(days=1), HOURLY: timedelta(hours=1)}
+_FORMS = {
+    (DAILY, DASHES): "%Y-%m-%d",
+    (DAILY, NO_DASHES): "%Y%m%d",
+    (DAILY, NO_DASHES_NO_SPACES): "%Y%m%d",
+    (HOURLY, DASHES): "%Y-%m-%d %H",
+    (HOURLY, NO_DASHES): "%Y%m%d %H",
+    (HOURLY, NO_DASHES_NO_SPACES): "%Y%m%d%H",
+}
+
+
+@dataclass(frozen=True)
+class Periods:
+    period: str
+    formatter: str
+    delay: timedelta
+
+    @property
+    def length(self) -> timedelta:
+        return _LENGTHS[self.period]
+
+    def due(self, now: datetime, following: datetime | None) -> datetime | None:
+        """The period to tag, or None. ``following`` is the one after the last that has a tag."""
+        if following is not None and now - self.delay < following + self.length:
+            return None
+        begun = now.replace(minute=0, second=0, microsecond=0)
+        return (begun.replace(hour=0) if self.period == DAILY else begun) - self.length
+
+    def after(self, period: datetime) -> datetime:
+        return period + self.length
+
+    def name(self, period: datetime) -> str:
+        # Years below 1000 keep their zeros, which not every platform writes by itself.
+        return period.strftime(_FORMS[self.period, self.formatter].replace("%Y", f"{period.year:04}"))
+
+    def read(self, name: str) -> datetime | None:
+        """The period of a tag that this listener may have made. A name that says more than that is somebody else's."""
+        try:
+            found = datetime.strptime(name, _FORMS[self.period, self.formatter])
+        except ValueError:
+            return None
+        return found if self.name(found) == name else None
+
+    def latest(self, names: Iterable[str]) -> datetime | None:
+        return max((found for found in map(self.read, names) if found is not None), default=None)
+
+    def too_many(self, names: Iterable[str], *, keep: int, new: str) -> list[str]:
+        """The oldest beyond ``keep``. Never the one that was just made, whatever others are called."""
+        own = sorted((found, name) for name in names if (found := self.read(name)) is not None)
+        return [name for _, name in own[: max(len(own) - keep, 0)] if name != new]

@@ -1,0 +1,245 @@
+"""The listener tags on real tables: tags that every engine reads, that expiry respects, and that races do not spoil."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from paimon_sink.core.errors import PwcError, StorageError
+from paimon_sink.core.steps import Step
+from paimon_sink.errors import OptionError
+from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
+from paimon_sink.formats.paimon.expiry import PaimonExpiry
+from paimon_sink.maintain.expire import Retention, expire
+from paimon_sink.maintain.verify import verify
+from tests.support.clock import FakeClock
+from tests.support.compaction import compact
+from tests.support.lake import Lake, rows
+from tests.support.listeners import seat_of, with_listener
+from tests.support.time_travel import time_travel
+from tests.support.victims import RETURNED, Batch, killed_driver
+
+FAR = 40 * 24 * 3600 * 1000
+HOURLY = {"mode": "watermark", "period": "hourly"}
+
+
+def tagging(lake: Lake, settings: dict[str, str] = HOURLY, **extra: str) -> Lake:
+    """Event time is the column ``id``, in milliseconds."""
+    return with_listener(lake, "tags", settings, **{"watermarkColumn": "id", **extra})
+
+
+def ms(time: str) -> int:
+    return int(datetime.fromisoformat(f"2023-07-18 {time}").replace(tzinfo=UTC).timestamp() * 1000)
+
+
+def tags(lake: Lake) -> list[str]:
+    return sorted(lake.open().tag_names())
+
+
+def expire_all(lake: Lake) -> None:
+    """All snapshots but the newest, as if it were long after."""
+    later = max(found.at_ms for found in lake.history()) + FAR
+    expire(lake.open(), Retention(1, 1, None), clock=FakeClock(later))
+
+
+def test_hours_get_their_tags_and_so_many_stay(lake: Lake) -> None:
+    told = tagging(lake, {**HOURLY, "keep": "3"})
+    seen = []
+    for batch, time in enumerate(["12:12", "12:59", "13:00", "14:00", "15:00"]):
+        told.append(batch, rows(ms(time)))
+        seen.append([name.removeprefix("2023-07-18 ") for name in tags(told)])
+    assert seen == [["11"], ["11"], ["11", "12"], ["11", "12", "13"], ["12", "13", "14"]]
+    # As another engine reads them.
+    states = time_travel(told).states()
+    assert states["tag-2023-07-18 12"] == [ms("12:12"), ms("12:59"), ms("13:00")]
+    assert verify(told.open()).problems == ()
+
+
+def test_what_a_tag_names_stays_when_snapshots_expire_and_can_go_with_it(lake: Lake) -> None:
+    told = tagging(lake)
+    told.append(0, rows(ms("12:12")))
+    told.append(1, rows(ms("12:13")))
+    compact(told)
+    told.append(2, rows(ms("12:14")))
+    expire_all(told)
+    assert len(told.snapshot_ids()) < 4
+    assert time_travel(told).states()["tag-2023-07-18 11"] == [ms("12:12")]
+    assert verify(told.open()).problems == ()
+
+    told.open().drop_tag("2023-07-18 11")
+    told.open().drop_tag("2023-07-18 11")
+
+    assert tags(told) == []
+    assert verify(told.open()).problems == ()
+
+
+def test_a_name_that_is_taken_stays_what_it_is(lake: Lake) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+    _, second, third = lake.snapshot_ids()
+    assert lake.open().tag("kept", second)
+    assert lake.open().tag("kept", third)
+    assert time_travel(lake).states()["tag-kept"] == [0, 1]
+
+
+def test_a_snapshot_that_is_gone_gets_no_tag(lake: Lake) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+    first = lake.snapshot_ids()[0]
+    expire_all(lake)
+    assert not lake.open().tag("late", first)
+    assert tags(lake) == []
+
+
+@pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_TELL, Step.TOLD, RETURNED], ids=str)
+def test_a_driver_that_dies_leaves_no_hour_without_its_tag(local_lake: Lake, step: Step | None) -> None:
+    told = tagging(local_lake)
+    told.append(0, rows(ms("12:12")))
+    killed_driver(told, Batch(1, (ms("13:00"),)), step)
+    told.append(2, rows(ms("13:01")))
+    assert tags(told) == ["2023-07-18 11", "2023-07-18 12"]
+    assert time_travel(told).states()["tag-2023-07-18 12"] == [ms("12:12"), ms("13:00")]
+
+
+def test_who_starts_anew_goes_on_after_the_tags_that_are_there(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    local_lake.open().tag("2023-07-18 12", local_lake.snapshot_ids()[0])
+    local_lake.open().tag("2023-07-18 13 by hand", local_lake.snapshot_ids()[0])
+    told = tagging(local_lake)
+    told.append(1, rows(ms("13:30")))
+    assert "2023-07-18 13" not in tags(told)
+    told.append(2, rows(ms("14:00")))
+    assert tags(told) == ["2023-07-18 12", "2023-07-18 13", "2023-07-18 13 by hand"]
+
+
+def test_by_the_clock_a_day_gets_its_tag_with_the_first_batch(local_lake: Lake) -> None:
+    told = tagging(local_lake, {"time-zone": "UTC", "period-formatter": "without_dashes"})
+    told.append(0, rows(1))
+    told.append(1, rows(2))
+    at = datetime.fromtimestamp(told.history()[0].at_ms / 1000, UTC)
+    assert len(tags(told)) in (1, 2)  # midnight may have passed
+    assert 1 <= (at.date() - datetime.strptime(tags(told)[0], "%Y%m%d").date()).days <= 1
+
+
+def test_without_a_watermark_there_is_no_tag(local_lake: Lake) -> None:
+    told = with_listener(local_lake, "tags", HOURLY)
+    told.append(0, rows(1))
+    assert tags(told) == []
+    assert (seat_of(told, "tags").failures, seat_of(told, "tags").state) == (0, None)
+
+
+# ---------------------------------------------------------------- races
+
+
+def test_a_tag_that_is_set_while_snapshots_expire_keeps_its_files(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after the expiry has looked at the tags."""
+    for batch in range(3):
+        local_lake.append(batch, rows(batch))
+    compact(local_lake)
+    local_lake.append(4, rows(4))
+    original: Callable[..., None] = PaimonExpiry._spare
+    given: list[bool] = []
+
+    def spare(self: PaimonExpiry, doomed: Sequence[Any], end: Any) -> None:
+        original(self, doomed, end)
+        if not given:
+            given.append(local_lake.open().tag("kept", 2))
+
+    monkeypatch.setattr(PaimonExpiry, "_spare", spare)
+    expire_all(local_lake)
+    assert given == [True]
+    assert time_travel(local_lake).states()["tag-kept"] == [0, 1]
+    assert verify(local_lake.open()).problems == ()
+
+
+def test_a_snapshot_that_is_being_removed_gets_no_tag(local_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its data files are gone already, its own file is not."""
+    for batch in range(3):
+        local_lake.append(batch, rows(batch))
+    compact(local_lake)
+    local_lake.append(4, rows(4))
+    original: Callable[..., None] = PaimonExpiry._delete
+    given: list[bool] = []
+
+    def delete(self: PaimonExpiry, paths: Sequence[str]) -> None:
+        original(self, paths)
+        if local_lake.files("snapshot-2") and not local_lake.files("snapshot-1"):
+            given.append(local_lake.open().tag("late", 2))
+
+    monkeypatch.setattr(PaimonExpiry, "_delete", delete)
+    expire_all(local_lake)
+    assert given
+    assert not any(given)
+    assert tags(local_lake) == []
+
+
+def test_a_tag_and_a_commit_at_once_are_both_in(iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = iceberg_sqlite_lake
+    lake.append(0, rows(0))
+    original: Callable[..., Any] = Tables.commit
+    rounds: list[str] = []
+
+    def commit(self: Tables, table: Any, requirements: Any, updates: Any) -> Any:
+        is_tag = updates[0].action in ("set-snapshot-ref", "remove-snapshot-ref") and len(updates) == 1
+        if is_tag and len(rounds) < 2:
+            rounds.append("lost")
+            lake.append(len(rounds), rows(len(rounds)))
+            raise CatalogConflictError(())
+        return original(self, table, requirements, updates)
+
+    monkeypatch.setattr(Tables, "commit", commit)
+    assert lake.open().tag("kept", lake.snapshot_ids()[0])
+    assert len(rounds) == 2
+    assert time_travel(lake).states()["tag-kept"] == [0]
+    assert lake.ids() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_catalog_that_does_not_answer_is_asked_what_became_of_it(
+    iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch, lands: bool
+) -> None:
+    lake = iceberg_sqlite_lake
+    lake.append(0, rows(0))
+    original: Callable[..., Any] = Tables.commit
+
+    def commit(self: Tables, table: Any, requirements: Any, updates: Any) -> Any:
+        if lands:
+            original(self, table, requirements, updates)
+        raise StorageError("the connection broke")
+
+    snapshot = lake.snapshot_ids()[0]
+    monkeypatch.setattr(Tables, "commit", commit)
+    if lands:
+        assert lake.open().tag("kept", snapshot)
+    else:
+        with pytest.raises(PwcError, match="the connection broke"):
+            lake.open().tag("kept", snapshot)
+    monkeypatch.undo()
+    assert tags(lake) == (["kept"] if lands else [])
+
+
+def test_a_branch_of_that_name_is_not_taken_for_a_tag(iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake
+    lake.append(0, rows(0))
+    snapshot = lake.snapshot_ids()[0]
+    time_travel(lake).branch("work", snapshot)
+    for change in (lambda: lake.open().tag("work", snapshot), lambda: lake.open().drop_tag("work")):
+        with pytest.raises(PwcError, match="'work' is a branch"):
+            change()
+    assert tags(lake) == []
+
+
+# ---------------------------------------------------------------- settings
+
+
+def test_what_is_wrong_with_the_settings_is_said_before_the_first_row(local_lake: Lake) -> None:
+    settings = {"mode": "batch", "period": "weekly", "delay": "24h", "keep": "0", "retain": "3"}
+    with pytest.raises(OptionError, match="have 5 problems") as refused:
+        tagging(local_lake, settings).stream_writer().check_plan()
+    for said in ("mode must be", "period must be daily or hourly", "delay must be shorter", "keep must be", "'retain'"):
+        assert said in str(refused.value)
