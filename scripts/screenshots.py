@@ -114,14 +114,11 @@ def pictures_of_report(lake: Lake, running: Browser, directory: Path) -> None:
     out = directory / "report.html"
     arguments = ["report", "--warehouse", lake.options["warehouse"], "--table", lake.table, "-o", str(out)]
     cli(arguments, standalone_mode=False)
-    for name, width, scheme in (
-        ("report.png", 1280, "light"),
-        ("report-phone.png", 360, "light"),
-        ("report-dark.png", 1280, "dark"),
-    ):
-        page = running.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    wide = running.new_page(viewport={"width": 1280, "height": 1800}, color_scheme="light")
+    phone = running.new_page(viewport={"width": 360, "height": 1500}, color_scheme="dark")
+    for page, name in ((wide, "report.png"), (phone, "report-phone.png")):
         page.goto(out.as_uri())
-        page.screenshot(path=IMAGES / name, full_page=True)
+        page.screenshot(path=IMAGES / name)
         page.close()
 
 

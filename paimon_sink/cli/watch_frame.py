@@ -1,4 +1,4 @@
-"""One frame of ``pwc watch``: how long ago the last commit was, then who, what and how fast. Fits what room there is."""
+"""One frame of ``pwc watch``: how long ago the last commit was, then who, what and how fast. Fits the room there is."""
 
 from __future__ import annotations
 
@@ -88,9 +88,8 @@ def _silence(found: History, room: Room) -> list[Text]:
     digits = large(short_time(found.since_last_ms), lines=3 if room.is_short else 5)
     style = _style(found)
     usual = found.totals.lag_ms_median
-    left = [Text(_INDENT + line, style=style) for line in digits]
-    left.append(Text(f"{_INDENT}since the last commit", style=style))
-    left.append(Text(f"{_INDENT}usually {duration(usual)}" if usual is not None else "", style="dim"))
+    left = [Text().append(_INDENT + line, style=style) for line in (*digits, "since the last commit")]
+    left.append(Text().append(f"{_INDENT}usually {duration(usual)}" if usual is not None else "", style="dim"))
     side = [Text(line) for line in _figures(found)]
     width = max(cell_len(line.plain) for line in left) + 3
     if width + _SIDE > room.width:
@@ -98,7 +97,7 @@ def _silence(found: History, room: Room) -> list[Text]:
     together = []
     for number in range(max(len(left), len(side))):
         line = left[number].copy() if number < len(left) else Text()
-        line.append(" " * (width - cell_len(line.plain)), style="default")
+        line.append(" " * (width - cell_len(line.plain)))
         together.append(line.append_text(side[number]) if number < len(side) else line)
     for line in together:
         line.rstrip()
