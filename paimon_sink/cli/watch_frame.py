@@ -33,6 +33,7 @@ _MOST_LISTENERS = 4
 _TALL = 32
 _SIDE = 40
 """Columns for the figures beside the large time."""
+_FEW_FIGURES = 3
 _FEWEST_BATCHES = 3
 
 
@@ -93,7 +94,8 @@ def _silence(found: History, room: Room) -> list[Text]:
     side = [Text(line) for line in _figures(found)]
     width = max(cell_len(line.plain) for line in left) + 3
     if width + _SIDE > room.width:
-        return [*left, *(Text(_INDENT).append_text(line) for line in side), Text()]
+        below = side[:_FEW_FIGURES] if room.is_short else side
+        return [*left, *(Text(_INDENT).append_text(line) for line in below), Text()]
     together = []
     for number in range(max(len(left), len(side))):
         line = left[number].copy() if number < len(left) else Text()
