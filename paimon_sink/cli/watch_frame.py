@@ -51,11 +51,13 @@ class Room:
         return self.height is not None and self.height < _TALL
 
 
-def frame(view: View, *, now_ms: int, room: Room, user: str | None, note: str) -> list[Text]:
-    """Lines no wider than the room, and no more than it has."""
+def frame(
+    view: View, *, now_ms: int, room: Room, user: str | None, note: str = "", is_slow: bool = False
+) -> list[Text]:
+    """Lines no wider than the room, and no more than it has. ``note`` stands beside the time."""
     found = view.at(now_ms)
     fixed = [
-        *_title(view, now_ms, room, user, note),
+        *_title(view, f"{clock_time(now_ms, '%H:%M:%S')} UTC{note}", room, user, is_slow=is_slow),
         *_silence(found, room),
         *_troubles(view.troubles, now_ms, room),
         *_listeners(found, room),
@@ -70,12 +72,12 @@ def frame(view: View, *, now_ms: int, room: Room, user: str | None, note: str) -
     return all_lines[: room.height]
 
 
-def _title(view: View, now_ms: int, room: Room, user: str | None, note: str) -> list[Text]:
+def _title(view: View, when: str, room: Room, user: str | None, *, is_slow: bool) -> list[Text]:
     name = printable(view.table.label) + (f", only {printable(user)}" if user is not None else "")
-    when = f"{clock_time(now_ms, '%H:%M:%S')} UTC{note}"
     first = Text(name, style="bold")
     gap = room.width - cell_len(name) - cell_len(when)
-    first = first.append(" " * gap + when, style="not bold dim") if gap >= 2 else first
+    if gap >= 2:
+        first.append(" " * gap + when, style="bold yellow" if is_slow else "not bold dim")
     has_more = view.table.location != view.table.label and not room.is_short
     return [first, *([Text(printable(view.table.location), style="dim")] if has_more else []), Text()]
 

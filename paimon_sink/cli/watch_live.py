@@ -32,13 +32,15 @@ class Picture:
     last: int
     user: str | None
     note: str = ""
+    is_slow: bool = False
+    """Whether the reading under way takes long."""
     fits_screen: bool = False
     """Whether it is cut to the lines of the terminal."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # Not the height in the options: rich forgets it on the way through a screen.
         room = Room(options.max_width, console.height if self.fits_screen else None, self.last)
-        yield from frame(self.view, now_ms=self.now_ms, room=room, user=self.user, note=self.note)
+        yield from frame(self.view, now_ms=self.now_ms, room=room, user=self.user, note=self.note, is_slow=self.is_slow)
 
 
 @dataclass
@@ -51,6 +53,11 @@ class _Reader:
     begun_ms: int | None = None
     """When the reading began that is under way."""
     _ended: threading.Event = field(default_factory=threading.Event)
+
+    def slow_ms(self, now_ms: int) -> int | None:
+        """How long the reading under way has taken, once that is worth a word."""
+        begun_ms = self.begun_ms
+        return None if begun_ms is None or now_ms - begun_ms < _SLOW_MS else now_ms - begun_ms
 
     def start(self) -> None:
         # A daemon: a store that does not answer must not keep the command from ending.
@@ -76,22 +83,16 @@ def watch_live(console: Console, watcher: Watcher, first: View, *, every_ms: int
                 reader.start()
                 while True:
                     now_ms = watcher.clock.now_ms()
-                    note = _note(reader, now_ms, every_ms)
-                    picture = replace(picture, view=reader.view, now_ms=now_ms, note=note)
+                    slow_ms = reader.slow_ms(now_ms)
+                    note = f", every {duration(every_ms)}" if slow_ms is None else f", reading for {duration(slow_ms)}"
+                    picture = replace(picture, view=reader.view, now_ms=now_ms, note=note, is_slow=slow_ms is not None)
                     live.update(picture, refresh=True)
                     watcher.clock.sleep(_DRAW_EVERY_S)
         except KeyboardInterrupt:
             # The screen of before is back. What was seen last is worth keeping.
-            console.print(replace(picture, note="", fits_screen=False))
+            console.print(replace(picture, note="", is_slow=False, fits_screen=False))
         finally:
             reader.stop()
-
-
-def _note(reader: _Reader, now_ms: int, every_ms: int) -> str:
-    begun_ms = reader.begun_ms
-    if begun_ms is not None and now_ms - begun_ms > _SLOW_MS:
-        return f", reading for {duration(now_ms - begun_ms)}"
-    return f", every {duration(every_ms)}"
 
 
 @contextmanager

@@ -190,7 +190,7 @@ def test_silence_grows_while_nothing_is_read(local_lake: Lake) -> None:
     clock = FakeClock(committed.at_ms + 1000)
     view, _ = Watcher(local_lake.open, None, 200, clock).first()
 
-    later = frame(view, now_ms=clock.now + 199_000, room=Room(100, None, 20), user=None, note="")
+    later = frame(view, now_ms=clock.now + 199_000, room=Room(100, None, 20), user=None)
 
     assert large("3m 20s", lines=5) == [
         line.plain.removeprefix("  ")[: len(expected)]

@@ -31,7 +31,7 @@ def batches(view: View) -> list[int | None]:
 
 
 def text(view: View, *, now_ms: int) -> str:
-    lines = frame(view, now_ms=now_ms, room=Room(100, None, 20), user=None, note="")
+    lines = frame(view, now_ms=now_ms, room=Room(100, None, 20), user=None)
     return "\n".join(line.plain for line in lines)
 
 
