@@ -68,6 +68,10 @@ $(PLOTS41): $(READY41)
 java:
 	@scripts/check-java
 
+.PHONY: browser
+browser:
+	@scripts/check-browser
+
 # ---------------------------------------------------------------- see it work
 
 .PHONY: demo
@@ -77,7 +81,7 @@ demo: java $(READY) ## Stream into a local table, kill the driver midway, restar
 # ---------------------------------------------------------------- tests
 
 .PHONY: test
-test: java lint types ## Everything: lint, types, all tests, S3 and Spark included (PYTEST_ARGS=…)
+test: java browser lint types ## Everything: lint, types, all tests, S3 and Spark included (PYTEST_ARGS=…)
 	@echo "Tests without Spark, S3 included, three at a time …"
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
@@ -87,7 +91,7 @@ test: java lint types ## Everything: lint, types, all tests, S3 and Spark includ
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' $(PYTEST_ARGS)
 
 .PHONY: check
-check: lint types ## The fast part: lint, types, tests that need neither Spark nor S3
+check: browser lint types ## The fast part: lint, types, tests that need neither Spark nor S3
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow' $(PYTEST_ARGS)
 
 .PHONY: test-cluster
@@ -246,6 +250,10 @@ docs: $(READY) ## Write docs/options.md and docs/fault-matrix.md from the code a
 	@mv docs/.options.md.new docs/options.md
 	@$(VENV)/bin/python scripts/fault_matrix.py > docs/.fault-matrix.md.new
 	@mv docs/.fault-matrix.md.new docs/fault-matrix.md
+
+.PHONY: screenshots
+screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real stream (about a minute)
+	@$(VENV)/bin/python scripts/screenshots.py
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote

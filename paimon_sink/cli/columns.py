@@ -19,6 +19,8 @@ class Column:
     is_text: bool = False
     shortest: int | None = None
     """Cells may be cut to this width. None: they are shown whole."""
+    cuts_start: bool = False
+    """Of a long one, the end is told: the class in ``package.module:Class``."""
     leaves: int = 0
     """Where there is no room, the column with the highest number goes first. One with 0 stays."""
 
@@ -61,11 +63,16 @@ def _shortened(column: Column, *, by: int) -> Column:
     if column.shortest is None or by <= 0:
         return column
     most = max(column.shortest, column.width - by)
-    return replace(column, cells=[_cut(cell, most) for cell in column.cells])
+    cut = _cut_start if column.cuts_start else _cut
+    return replace(column, cells=[cut(cell, most) for cell in column.cells])
 
 
 def _cut(text: str, most: int) -> str:
     return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
+
+
+def _cut_start(text: str, most: int) -> str:
+    return text if cell_len(text) <= most else "…" + set_cell_size(text[::-1], most - 1)[::-1].lstrip()
 
 
 def _set(text: str, width: int, column: Column) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["NOTHING", "duration", "many", "show_figure", "size"]
+__all__ = ["NOTHING", "duration", "many", "show_figure", "size", "time_behind"]
 
 NOTHING = "-"
 """Where nobody says."""
@@ -44,3 +44,8 @@ def duration(milliseconds: float) -> str:
         return f"{minutes // 60}h {minutes % 60:02}m"
     hours = round(milliseconds / 3_600_000)
     return f"{hours // 24}d {hours % 24:02}h"
+
+
+def time_behind(milliseconds: float) -> str:
+    """A lag. One below zero is said in a word: a minus is easily overlooked."""
+    return duration(milliseconds) if milliseconds >= 0 else f"{duration(-milliseconds)} ahead"

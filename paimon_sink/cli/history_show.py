@@ -10,7 +10,8 @@ from rich.text import Text
 
 from paimon_sink.cli.chart import bars, clock_time
 from paimon_sink.cli.columns import Column, fitted, lines, printable
-from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size
+from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, time_behind
+from paimon_sink.cli.listeners_show import listener_lines
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.history import Entry, History, User
 
@@ -37,6 +38,10 @@ def show_history(console: Console, found: History, table: Table, *, last: int) -
         _show_entries(console, found.entries[-last:], of=len(found.entries))
     if found.users:
         _show_users(console, found.users, now_ms=found.now_ms)
+    if found.listeners:
+        _heading(console, "Listeners", "who failed comes first")
+        for line in listener_lines(found.listeners, now_ms=found.now_ms, width=console.width - len(_INDENT)):
+            console.print(Text(_INDENT).append_text(line), soft_wrap=True)
     _show_totals(console, found)
 
 
@@ -70,7 +75,8 @@ def _show_entries(console: Console, entries: Sequence[Entry], *, of: int) -> Non
 
 def _entry_columns(entries: Sequence[Entry], *, with_day: bool) -> list[Column]:
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
-
+    behind = [_or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
+    has_watermark = any(entry.watermark_ms is not None for entry in entries)
     return [
         Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
         Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
@@ -83,6 +89,7 @@ def _entry_columns(entries: Sequence[Entry], *, with_day: bool) -> list[Column]:
         Column("tries", [_number(entry.attempts) for entry in entries], leaves=5),
         Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries]),
         Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries]),
+        *([Column("watermark", behind, leaves=6)] if has_watermark else []),
     ]
 
 
@@ -118,6 +125,8 @@ def _show_totals(console: Console, found: History) -> None:
     show_figure(console, "files", _number(totals.files), _about_files(found))
     show_figure(console, "commit time", _or_nothing(totals.commit_ms_median, duration), _about_commits(found))
     show_figure(console, "lag", _or_nothing(totals.lag_ms_median, duration), _about_lags(found))
+    if found.watermark_lag_ms is not None:
+        show_figure(console, "watermark", time_behind(found.watermark_lag_ms), "behind the clock now")
     show_figure(console, "last commit", duration(found.since_last_ms), "ago")
 
 

@@ -13,7 +13,9 @@ from paimon_sink.cli.demo_command import demo_command
 from paimon_sink.cli.expire_command import expire_command
 from paimon_sink.cli.history_command import history_command
 from paimon_sink.cli.options import options_command
+from paimon_sink.cli.report_command import report_command
 from paimon_sink.cli.verify_command import verify_command
+from paimon_sink.cli.watch_command import watch_command
 from paimon_sink.core.errors import PwcError
 
 __all__ = ["cli", "main"]
@@ -54,7 +56,9 @@ cli.add_command(demo_command)
 cli.add_command(expire_command)
 cli.add_command(history_command)
 cli.add_command(options_command)
+cli.add_command(report_command)
 cli.add_command(verify_command)
+cli.add_command(watch_command)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_table
 
-__all__ = ["options_argument", "parsed", "table_argument"]
+__all__ = ["open_named", "options_argument", "parsed", "table_argument"]
 
 
 def table_argument(command: Callable[..., None]) -> Callable[..., None]:
@@ -22,7 +22,7 @@ def table_argument(command: Callable[..., None]) -> Callable[..., None]:
     @options_argument
     @wraps(command)
     def with_table(*, options: dict[str, str], **arguments: Any) -> None:
-        command(table=_open(options), **arguments)
+        command(table=open_named(options), **arguments)
 
     return with_table
 
@@ -67,7 +67,8 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _open(options: dict[str, str]) -> Table:
+def open_named(options: dict[str, str]) -> Table:
+    """The table that the options name."""
     try:
         return open_table(parsed(options))
     except OptionError as error:

@@ -9,9 +9,10 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from paimon_sink.commit.book import Book
 from paimon_sink.formats.base import LedgerEntry, Publication
 
-__all__ = ["Entry", "History", "Totals", "User", "history"]
+__all__ = ["Entry", "History", "ListenerState", "Totals", "User", "history", "rows_per_s"]
 
 _MOST_DIGITS = 18
 """No figure of ours is longer, and int() refuses very long ones."""
@@ -42,10 +43,21 @@ class Entry:
     """Since the snapshot before of the same user."""
     table_rows: int | None
     """Rows in the table from here on."""
+    watermark_ms: int | None = None
 
     @property
     def small_share(self) -> float | None:
         return _share(self.small_files, self.files)
+
+    @property
+    def rows_per_s(self) -> float | None:
+        """Its rows over the time since the user's snapshot before: what the stream carried meanwhile."""
+        return None if self.rows is None or not self.lag_ms else self.rows * 1000 / self.lag_ms
+
+    @property
+    def watermark_lag_ms(self) -> int | None:
+        """How far event time was behind the clock. Below zero where it is ahead."""
+        return None if self.watermark_ms is None else self.at_ms - self.watermark_ms
 
 
 @dataclass(frozen=True)
@@ -61,6 +73,27 @@ class User:
     last_batch: int | None
     last_at_ms: int
     last_query_id: str | None
+
+
+@dataclass(frozen=True)
+class ListenerState:
+    """One listener of one commit user, as it stands."""
+
+    name: str
+    user: str
+    owed: int
+    """Batches, or several as one event, that it is still to be told of."""
+    failures: int
+    """In a row, up to now."""
+    error: str | None
+    failed_ms: int | None
+    """The last time."""
+    since_ms: int | None
+    """When the first batch was committed that it has not taken. None where it is owed nothing."""
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failures > 0
 
 
 @dataclass(frozen=True)
@@ -96,11 +129,32 @@ class History:
     users: tuple[User, ...]
     totals: Totals
     now_ms: int
+    listeners: tuple[ListenerState, ...] = ()
+    """Failing ones first."""
 
     @property
     def since_last_ms(self) -> int | None:
         """None where nothing stands. Not below zero, should the clock of a writer be ahead."""
         return None if self.totals.last_at_ms is None else max(0, self.now_ms - self.totals.last_at_ms)
+
+    @property
+    def watermark_ms(self) -> int | None:
+        """As far as event time is known to have come."""
+        return next((entry.watermark_ms for entry in reversed(self.entries) if entry.watermark_ms is not None), None)
+
+    @property
+    def watermark_lag_ms(self) -> int | None:
+        """How far event time is behind by now: it grows while nothing is committed."""
+        return None if self.watermark_ms is None else self.now_ms - self.watermark_ms
+
+
+def rows_per_s(found: History, *, over_ms: int) -> float | None:
+    """Rows a second over the last so many milliseconds. None where no snapshot says how many rows it wrote."""
+    if found.totals.rows is None or found.totals.first_at_ms is None:
+        return None
+    begin_ms = found.now_ms - over_ms
+    rows = _sum(entry.rows for entry in found.entries if begin_ms < entry.at_ms) or 0
+    return rows * 1000 / over_ms
 
 
 def history(
@@ -109,12 +163,15 @@ def history(
     ledger: Mapping[str, LedgerEntry],
     now_ms: int,
     user: str | None = None,
+    books: Mapping[str, Book] | None = None,
 ) -> History:
     """The figures of all snapshots, or of one user's. ``ledger`` was read before the snapshots were."""
     chosen = [found for found in publications if user is None or found.commit_user == user]
     entries = tuple(_entries(chosen))
     known = {name: entry for name, entry in ledger.items() if user is None or name == user}
-    return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms)
+    heard = {name: book for name, book in (books or {}).items() if user is None or name == user}
+    listeners = tuple(sorted(_listeners(entries, heard), key=_urgency))
+    return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms, listeners)
 
 
 def _entries(publications: Iterable[Publication]) -> Iterable[Entry]:
@@ -146,6 +203,7 @@ def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
         commit_ms=own.get("commit-ms"),
         lag_ms=lag_ms,
         table_rows=found.rows,
+        watermark_ms=found.watermark_ms,
     )
 
 
@@ -170,6 +228,20 @@ def _user(name: str | None, entries: Sequence[Entry]) -> User:
     last = next((entry for entry in reversed(entries) if entry.batch_id is not None), entries[-1])
     rows = _sum(entry.rows for entry in entries)
     return User(name, len(entries), rows, last.batch_id, entries[-1].at_ms, last.query_id)
+
+
+def _listeners(entries: Sequence[Entry], books: Mapping[str, Book]) -> Iterable[ListenerState]:
+    times = {(entry.commit_user, entry.batch_id): entry.at_ms for entry in entries}
+    for user, book in books.items():
+        for name, seat in book.seats.items():
+            first = next(iter(book.owed_to(name)), None)
+            # An event of several batches has the time of its last one.
+            since = None if first is None else times.get((user, first.first_batch_id), first.at_ms)
+            yield ListenerState(name, user, seat.owed, seat.failures, seat.error, seat.failed_ms, since)
+
+
+def _urgency(listener: ListenerState) -> tuple[bool, int, str, str]:
+    return (not listener.is_failing, -listener.owed, listener.user, listener.name)
 
 
 def _totals(entries: Sequence[Entry]) -> Totals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from paimon_sink.cli.main import cli
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
+from tests.support.listeners import RECORDER, with_recorder
 from tests.support.places import Place, places
 
 
@@ -179,3 +181,33 @@ def test_a_table_that_is_not_there_is_a_sentence(local_lake: Lake) -> None:
     assert result.exit_code == 1
     assert "There is no table sales.orders" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_failing_listener_is_named_with_its_error(lake: Lake, tmp_path: Path) -> None:
+    told_of = with_recorder(lake, tmp_path / "notes.jsonl")
+    told_of.append(0, rows(1))
+    (tmp_path / "broken").touch()
+    for batch in (1, 2):
+        told_of.append(batch, rows(batch))
+
+    [listener] = told(lake)["listeners"]
+    result = pwc("history", *named(lake), columns=100)
+
+    assert (listener["listener"], listener["user"], listener["failing"]) == (RECORDER, "test", True)
+    assert (listener["owed"], listener["failures"], listener["error"]) == (2, 2, "RuntimeError: nobody home")
+    assert listener["since_ms"] == told(lake)["snapshots"][1]["at_ms"]
+    assert line_of(result.stdout, RECORDER)[:3] == [RECORDER, "test", "failing"]
+    assert "RuntimeError: nobody home" in result.stdout
+
+
+def test_a_watermark_is_told_with_how_far_it_is_behind(lake: Lake) -> None:
+    timed = lake.with_options(watermarkColumn="id")
+    timed.append(0, rows(1_000))
+
+    found = told(lake)
+    result = pwc("history", *named(lake), columns=140)
+
+    [entry] = found["snapshots"]
+    assert (entry["watermark_ms"], entry["watermark_lag_ms"]) == (1_000, entry["at_ms"] - 1_000)
+    assert (found["watermark_ms"], found["watermark_lag_ms"]) == (1_000, found["now_ms"] - 1_000)
+    assert "watermark" in line_of(result.stdout, "time ")

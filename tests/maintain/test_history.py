@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from paimon_sink.commit.book import MOST_EVENTS, Book
+from paimon_sink.core.events import CommitEvent
 from paimon_sink.formats.base import LedgerEntry, Publication
-from paimon_sink.maintain.history import History, User, history
+from paimon_sink.maintain.history import History, ListenerState, User, history, rows_per_s
 
 NOW = 1_000_000
 
@@ -154,3 +157,73 @@ def test_an_empty_table_has_no_figures() -> None:
 
     assert (found.entries, found.users, found.since_last_ms) == ((), (), None)
     assert (found.totals.snapshots, found.totals.rows, found.totals.commit_ms_median) == (0, None, None)
+
+
+def test_the_watermark_lags_behind_each_snapshot_and_behind_the_clock() -> None:
+    found = told(
+        ours(1, at_ms=5_000),
+        replace(ours(2, at_ms=6_000), watermark_ms=2_000),
+        replace(ours(3, at_ms=7_000), watermark_ms=9_000),
+        snapshot(4, at_ms=8_000),
+    )
+
+    assert [entry.watermark_lag_ms for entry in found.entries] == [None, 4_000, -2_000, None]
+    assert (found.watermark_ms, found.watermark_lag_ms) == (9_000, NOW - 9_000)
+
+
+def test_rows_a_second_are_those_of_the_time_since_the_users_batch_before() -> None:
+    found = told(
+        ours(1, at_ms=NOW - 70_000, user="a", rows="600"),
+        ours(2, at_ms=NOW - 50_000, user="b", rows="1200"),
+        ours(3, at_ms=NOW - 30_000, user="a", rows="400"),
+    )
+
+    assert [entry.rows_per_s for entry in found.entries] == [None, None, 10.0]
+    assert rows_per_s(found, over_ms=60_000) == pytest.approx(1600 / 60)
+    assert rows_per_s(told(), over_ms=60_000) is None
+
+
+def event(batch: int) -> CommitEvent:
+    return CommitEvent(
+        "t", "/t", "a", None, batch, batch, f"commit-{batch}", batch + 1, 1000 * batch, 1, 1, 1, 0, 1, 0, None
+    )
+
+
+def heard(*batches: int, failing: str | None = None) -> Book:
+    """What two listeners know after these batches: one took them all, the other none."""
+    book = Book()
+    for batch in batches:
+        book = book.with_event(event(batch), ["fine", "other"]).told("fine", None)
+        book = book.failed("other", failing, now_ms=1000 * batch + 5) if failing is not None else book
+    return book
+
+
+def test_a_listener_fails_since_the_first_batch_that_it_did_not_take() -> None:
+    found = history((), ledger={}, books={"a": heard(1, 2, 3, failing="no answer")}, now_ms=NOW)
+
+    assert found.listeners == (
+        ListenerState("other", "a", owed=3, failures=3, error="no answer", failed_ms=3005, since_ms=1000),
+        ListenerState("fine", "a", owed=0, failures=0, error=None, failed_ms=None, since_ms=None),
+    )
+
+
+def test_one_that_is_owed_batches_and_did_not_fail_is_not_failing() -> None:
+    [other, _] = history((), ledger={}, books={"a": heard(1)}, now_ms=NOW).listeners
+
+    assert (other.name, other.owed, other.is_failing, other.since_ms) == ("other", 1, False, 1000)
+
+
+def test_batches_that_were_put_together_do_not_hide_since_when_it_fails() -> None:
+    batches = range(MOST_EVENTS + 20)
+    publications = [ours(batch + 1, at_ms=1000 * batch, user="a", batch=batch) for batch in batches]
+
+    found = history(publications, ledger={}, books={"a": heard(*batches, failing="gone")}, now_ms=NOW)
+
+    assert (found.listeners[0].owed, found.listeners[0].failures) == (MOST_EVENTS, MOST_EVENTS + 20)
+    assert found.listeners[0].since_ms == 0
+
+
+def test_one_user_alone_has_its_own_listeners() -> None:
+    found = history((), ledger={}, books={"a": heard(1), "b": heard(2)}, now_ms=NOW, user="b")
+
+    assert {listener.user for listener in found.listeners} == {"b"}

@@ -1,0 +1,70 @@
+"""From snapshots to the points of plots: no more than can be told apart. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from paimon_sink.maintain.history import Entry, History
+
+__all__ = ["MOST_POINTS", "OTHERS", "Point", "colours", "groups", "highest", "newest", "shares"]
+
+MOST_POINTS = 500
+_MOST_COLOURS = 6
+OTHERS = _MOST_COLOURS
+"""The colour of all who have none of their own."""
+
+
+@dataclass(frozen=True)
+class Point:
+    at_ms: int
+    value: float
+    entry: Entry
+    """The snapshot that has this value, or the last of those it is made of."""
+
+
+def groups(entries: Sequence[Entry], *, most: int = MOST_POINTS) -> list[Sequence[Entry]]:
+    """The snapshots in rows of neighbours, as even as can be: a point for each."""
+    count = min(most, len(entries))
+    edges = [number * len(entries) // count for number in range(count + 1)] if count else []
+    return [entries[begin:end] for begin, end in pairwise(edges)]
+
+
+def highest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float | None]) -> list[Point]:
+    """Of each group, the snapshot that stands out most."""
+    found = []
+    for group in together:
+        said = [(number, entry) for entry in group if (number := value(entry)) is not None]
+        if said:
+            number, entry = max(said, key=lambda one: one[0])
+            found.append(Point(entry.at_ms, number, entry))
+    return found
+
+
+def newest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float | None]) -> list[Point]:
+    """Of each group, the last that says: for what goes on from snapshot to snapshot."""
+    found = []
+    for group in together:
+        said = [(number, entry) for entry in group if (number := value(entry)) is not None]
+        if said:
+            number, entry = said[-1]
+            found.append(Point(entry.at_ms, number, entry))
+    return found
+
+
+def shares(together: Sequence[Sequence[Entry]]) -> list[Point]:
+    """The share of small files in all files of a group, of the snapshots that say."""
+    found = []
+    for group in together:
+        said = [entry for entry in group if entry.small_share is not None]
+        files = sum(entry.files or 0 for entry in said)
+        if files:
+            found.append(Point(said[-1].at_ms, sum(entry.small_files or 0 for entry in said) / files, said[-1]))
+    return found
+
+
+def colours(found: History) -> dict[str | None, int]:
+    """A colour for each of those who committed most often; all others share one."""
+    often = sorted((user for user in found.users if user.snapshots), key=lambda user: -user.snapshots)
+    return {user.name: min(number, OTHERS) for number, user in enumerate(often)}

@@ -1,0 +1,41 @@
+"""One reading of a table for onlookers: its snapshots, who wrote last, and what listeners know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from paimon_sink.commit.book import Book
+from paimon_sink.commit.telling import standing_book
+from paimon_sink.core.errors import TableChangedError
+from paimon_sink.formats.base import LedgerEntry, Publication, Table
+
+__all__ = ["Reading", "read_table"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    publications: Sequence[Publication]
+    """Oldest first."""
+    ledger: Mapping[str, LedgerEntry]
+    books: Mapping[str, Book]
+    """By commit user. Those without listeners have none."""
+
+
+def read_table(
+    table: Table, *, user: str | None = None, known: Sequence[Publication] = (), newest: int | None = None
+) -> Reading:
+    """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
+    # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
+    head = table.look(commit_user=user or "")
+    if head.table_identity != table.identity:
+        raise TableChangedError(
+            f"The table {table.label} was dropped and created again. Run it again to see the new one."
+        )
+    ledger = head.ledger.entries
+    told = {name: entry for name, entry in ledger.items() if entry.book is not None and user in (None, name)}
+    return Reading(
+        publications=table.history(known=known, newest=newest),
+        ledger=ledger,
+        books={name: standing_book(table, name, entry) for name, entry in told.items()},
+    )

@@ -1,0 +1,105 @@
+"""A history that is read again costs what is new, and is what a first reading would give."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_sink.formats.base import Publication, Table
+from tests.support.engines import other_engine
+from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
+
+
+@pytest.fixture(params=places("local", "s3", "rest", "sqlite"))
+def lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
+
+
+def named(publications: list[Publication]) -> list[tuple[int, str | None, int | None]]:
+    return [(found.snapshot_id, found.commit_id, found.batch_id) for found in publications]
+
+
+def counted(table: Table) -> list[str]:
+    """The names of the snapshot files that are read from now on."""
+    read, seen = table.store.read, []
+
+    def noting(path: str) -> bytes:
+        if "/snapshot/snapshot-" in path:
+            seen.append(path.rpartition("/")[2])
+        return read(path)
+
+    table.store.read = noting  # type: ignore[method-assign]
+    return seen
+
+
+def test_what_came_since_is_added_to_what_is_known(lake: Lake) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+    table = lake.open()
+    known = table.history()
+    lake.append(3, rows(3))
+
+    again = table.history(known=known)
+
+    assert [found.batch_id for found in again] == [0, 1, 2, 3]
+    assert named(again) == named(lake.history())
+
+
+def test_the_newest_are_the_last_ones(lake: Lake) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    table = lake.open()
+
+    assert [found.batch_id for found in table.history(newest=2)] == [2, 3]
+    assert [found.batch_id for found in table.history(newest=9)] == [0, 1, 2, 3]
+    assert [found.batch_id for found in table.history(known=table.history(newest=2), newest=3)] == [1, 2, 3]
+
+
+@pytest.mark.needs("rollback")
+@pytest.mark.parametrize("written_again", [1, 2, 3], ids=["fewer", "as many", "more"])
+def test_what_was_rolled_back_is_not_shown_for_what_has_its_number_now(lake: Lake, written_again: int) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    table = lake.open()
+    known = table.history()
+    other_engine(lake).roll_back(known[1].snapshot_id)
+    for batch in range(written_again):
+        lake.with_options(commitUser="another").append(batch, rows(batch))
+
+    again = table.history(known=known)
+
+    assert named(again) == named(lake.history())
+    assert [found.commit_user for found in again] == ["test", "test", *["another"] * written_again]
+
+
+def test_what_expired_is_gone(lake: Lake) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    table = lake.open()
+    known = table.history()
+    other_engine(lake).expire(2)
+
+    again = table.history(known=known)
+
+    assert [found.batch_id for found in again] == [2, 3]
+
+
+@pytest.mark.parametrize("where", places("local", "s3", format="paimon"))
+def test_old_snapshots_are_not_read_again(where: Place, request: pytest.FixtureRequest) -> None:
+    lake = where.lake(request)
+    for batch in range(6):
+        lake.append(batch, rows(batch))
+    table = lake.open()
+    seen = counted(table)
+    known = table.history()
+    assert seen == [f"snapshot-{number}" for number in range(1, 7)]
+
+    seen.clear()
+    known = table.history(known=known)
+    assert seen == ["snapshot-6"]
+
+    lake.append(6, rows(6))
+    seen.clear()
+    assert len(table.history(known=known)) == 7
+    assert seen == ["snapshot-6", "snapshot-7"]
