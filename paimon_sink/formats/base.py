@@ -355,8 +355,12 @@ class Table(ABC):
     # onlookers
 
     @abstractmethod
-    def history(self) -> list[Publication]:
-        """Every snapshot that stands, oldest first. Raises ``CorruptTableError`` at one that cannot be read."""
+    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+        """Every snapshot that stands, or the ``newest`` so many, oldest first.
+
+        ``known`` is what a call before gave: what still stands of it need not be read again. Raises
+        ``CorruptTableError`` at one that cannot be read.
+        """
 
     @abstractmethod
     def audit(self) -> Audit:

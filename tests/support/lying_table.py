@@ -144,8 +144,8 @@ class LyingTable(Table):
     def release(self, claim: Claim) -> None:
         self.inner.release(claim)
 
-    def history(self) -> list[Publication]:
-        return self.inner.history()
+    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+        return self.inner.history(known=known, newest=newest)
 
     def audit(self) -> Audit:
         return self.inner.audit()

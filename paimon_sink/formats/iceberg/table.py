@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -269,9 +270,11 @@ class IcebergTable(Table):
 
     # ------------------------------------------------------------ onlookers
 
-    def history(self) -> list[Publication]:
+    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+        # All of them are in the one file that has to be read in any case: there is nothing to save by ``known``.
         metadata = self._loaded().metadata
-        return [publication(snapshot) for snapshot in ancestors(metadata, self._head(metadata))][::-1]
+        line = islice(ancestors(metadata, self._head(metadata)), newest)
+        return [publication(snapshot) for snapshot in line][::-1]
 
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)

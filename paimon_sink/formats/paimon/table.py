@@ -69,6 +69,7 @@ from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonStanding
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.predicates import partition_predicate
+from paimon_sink.formats.paimon.publications import publications
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import (
     BASE,
@@ -77,7 +78,6 @@ from paimon_sink.formats.paimon.snapshots import (
     SnapshotFiles,
     encode_ledger,
     name_of_base,
-    publication,
     watermark_of,
 )
 from paimon_sink.formats.paimon.stats import column_stats
@@ -324,9 +324,8 @@ class PaimonTable(Table):
 
     # ------------------------------------------------------------ onlookers
 
-    def history(self) -> list[Publication]:
-        found = map(self._snapshots.read, self._snapshots.ids())
-        return [publication(snapshot) for snapshot in found if snapshot is not None]
+    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+        return publications(self._snapshots, known=known, newest=newest)
 
     def audit(self) -> PaimonAudit:
         return PaimonAudit(
