@@ -55,7 +55,8 @@ def test_every_cure_names_a_test_that_is_there(heading: str, tests: list[str]) -
 
 
 def test_a_cure_without_a_test_or_with_one_that_is_gone_is_noticed() -> None:
-    page = "\n## Cures\n\n### Pray\n\nIt may help.\n\n### Hope\n<!-- test: tests/test_hope.py::test_it -->\n\n## Next\n### No cure\n"
+    gone = "### Hope\n<!-- test: tests/test_hope.py::test_it -->\n\n"
+    page = f"\n## Cures\n\n### Pray\n\nIt may help.\n\n{gone}## Next\n### No cure\n"
 
     assert cures(page) == {"Pray": [], "Hope": ["tests/test_hope.py::test_it"]}
     assert not is_there("tests/test_hope.py::test_it")

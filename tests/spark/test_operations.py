@@ -50,7 +50,7 @@ def test_a_checkpoint_from_a_backup_is_refused_and_goes_on_once_it_may_skip(
     checkpoint.run(source.stream(spark), lake_options(local_lake))
 
     refused = backup.start(source.stream(spark), lake_options(local_lake))
-    with pytest.raises(StreamingQueryException, match="StaleBatchError: .*onRewind=skip"):
+    with pytest.raises(StreamingQueryException, match=r"StaleBatchError: .*onRewind=skip"):
         refused.awaitTermination()
     source.add(range(15, 20))
     backup.run(source.stream(spark), lake_options(local_lake, onRewind="skip"))
