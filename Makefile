@@ -177,7 +177,7 @@ fuzz: $(READY) ## Hostile input, two thousand examples a test
 # Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
 bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-growth ## All benchmarks, into benchmarks/results (many hours)
+	bench-overhead bench-memory bench-metrics bench-growth ## All benchmarks, into benchmarks/results (many hours)
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)
@@ -223,6 +223,10 @@ bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare pu
 .PHONY: bench-memory
 bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/memory.py $(BENCH_ARGS)
+
+.PHONY: bench-metrics
+bench-metrics: $(PLOTS) ## What the listener metrics costs in a batch of a million rows (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/metrics_cost.py $(BENCH_ARGS)
 
 .PHONY: bench-steps
 bench-steps: $(READY) ## What the named steps cost when nobody listens

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import commit_overhead, contention, fan_out, growth, memory, report, throughput
+from benchmarks import commit_overhead, contention, fan_out, growth, memory, metrics_cost, report, throughput
 from benchmarks.sinks import BY_KEY
 from benchmarks.throughput import Taken
 
@@ -82,6 +82,14 @@ def test_memory_is_that_of_a_process_of_its_own(tmp_path: Path) -> None:
 
     assert [(row["format"], row["rows"]) for row in found["memory"]] == [("paimon", 1000), ("paimon", 3000)]
     assert all(row["peak MB"] >= row["before MB"] > 10 for row in found["memory"])
+
+
+def test_metrics_cost_measures_with_and_without_the_listener(tmp_path: Path) -> None:
+    found = run(metrics_cost.main, "--rows", "1000", "--rounds", "1", to=tmp_path)
+
+    rows = found["metrics-cost-local"]
+    assert [row["format"] for row in rows] == ["paimon", "iceberg"]
+    assert all(row["with ms"] > row["telling ms"] > 0 and row["ratio"] > 0 for row in rows)
 
 
 def test_fan_out_measures_a_file_for_each_partition(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ class Telling:
 
     def _remember(self, commit_user: str, entry: LedgerEntry, book: Book) -> None:
         body = {"commit": entry.commit_id, "book": encode_book(book)}
-        self.table.store.write(_memo_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
+        self.table.store.write_memo(_memo_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
 
 
 def _checked(state: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from paimon_sink.core.errors import PutReplacedError, StorageError
 
-__all__ = ["ExclusivePut", "exclusive_put", "fsync_directory", "put_local", "write_synced"]
+__all__ = ["ExclusivePut", "exclusive_put", "fsync_directory", "put_local", "write_new", "write_synced"]
 
 ExclusivePut = Callable[[str, bytes], bool]
 
@@ -82,6 +82,12 @@ def _stays(temporary: str, path: str) -> bool:
             # May go: it can only replace what was just committed.
             _unlink_if_there(os.path.join(directory, found))
     return os.path.samefile(temporary, path)
+
+
+def write_new(path: str, data: bytes) -> None:
+    """Write a new file, and leave it to the system when the disk has it."""
+    with open(path, "xb") as file:
+        file.write(data)
 
 
 def write_synced(path: str, data: bytes) -> None:

@@ -58,6 +58,10 @@ class Store(ABC):
     def write(self, path: str, data: bytes) -> None:
         """Create or replace a file, at once: readers see the old bytes or the new ones."""
 
+    def write_memo(self, path: str, data: bytes) -> None:
+        """The same for a file that nobody needs: it need not survive a power cut."""
+        self.write(path, data)
+
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Create a file unless it exists. True: it holds our bytes. False: somebody else's were there.

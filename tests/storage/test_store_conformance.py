@@ -70,6 +70,16 @@ def test_a_put_loses_against_a_plain_write(store: Store) -> None:
     assert store.read(path) == b"written"
 
 
+def test_a_memo_is_written_anew_and_leaves_nothing_else(store: Store) -> None:
+    path = store.join(store.root, "below", "memo.json")
+
+    for data in (b"a longer one", b"short"):
+        store.write_memo(path, data)
+
+        assert store.read(path) == data
+    assert list(store.walk_files(store.root)) == [path]
+
+
 def test_a_put_after_a_delete_wins(store: Store) -> None:
     path = store.join(store.root, "file")
     store.put_if_absent(path, b"old")

@@ -1,0 +1,259 @@
+"""The listener ``metrics``: the figures of each batch as a line of JSON, and as text for Prometheus.
+
+It runs where commits run, in a process beside Spark's driver: files are written on that machine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from paimon_sink.core.events import CommitEvent
+from paimon_sink.core.option_values import BadValueError
+from paimon_sink.core.strict_json import as_count, as_text, as_whole
+from paimon_sink.listen.loading import ListenerContext
+from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file, replace_file
+from paimon_sink.listen.settings import Settings
+
+__all__ = ["Metrics", "Totals", "figures", "samples"]
+
+log = logging.getLogger(__name__)
+
+_CURE = "Create it on the machine of the driver, for the user that Spark runs as"
+
+
+class Metrics:
+    """Told of a batch, it writes the figures where its settings say."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        settings = Settings(context)
+        self._file = settings.parsed("file", None, _file)
+        self._logger = settings.text("logger", None)
+        self._prometheus = settings.parsed("prometheus", None, _prometheus_file)
+        if not any(settings.has(key) for key in ("file", "logger", "prometheus")):
+            settings.problem("file", "is not set, and neither are logger and prometheus: say where figures go.")
+        settings.finish()
+
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        before = Totals.of(state)
+        if before.commit == event.commit_id:
+            # Counted already.
+            return state
+        totals = before.after(event)
+        # What may fail comes first, and of that first what may be done twice: a retry then leaves no second line.
+        if self._prometheus is not None:
+            self._expose(event, totals)
+        line = json.dumps(figures(event, since_ms=before.at_ms), ensure_ascii=False)
+        if self._file is not None:
+            _append(self._file, line)
+        if self._logger is not None:
+            _logger(self._logger).info("%s", line)
+        return asdict(totals)
+
+    def _expose(self, event: CommitEvent, totals: Totals) -> None:
+        assert self._prometheus is not None
+        path = own_file(self._prometheus, table=event.table, location=event.location, commit_user=event.commit_user)
+        replace_file(path, exposition(samples(event, totals)))
+
+
+# ---------------------------------------------------------------- figures
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the listener keeps between batches: running totals of a commit user, and where they end."""
+
+    commit: str | None = None
+    at_ms: int | None = None
+    batches: int = 0
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    conflicts: int = 0
+    replays: int = 0
+
+    @classmethod
+    def of(cls, state: Any) -> Totals:
+        if state is None:
+            return cls()
+        try:
+            counts = {name: as_count(state[name]) for name in _COUNTS}
+            return cls(as_text(state["commit"]), as_whole(state["at_ms"]), **counts)
+        except (KeyError, TypeError, ValueError) as error:
+            # Such as another version kept. To fail here would be to fail for ever.
+            log.warning("The totals of the listener metrics cannot be read, they begin anew: %r", error)
+            return cls()
+
+    def after(self, event: CommitEvent) -> Totals:
+        return replace(
+            self,
+            commit=event.commit_id,
+            at_ms=event.at_ms,
+            # Several that are told as one. After a takeover the numbers begin anew.
+            batches=self.batches + max(1, event.batch_id - event.first_batch_id + 1),
+            rows=self.rows + event.rows,
+            files=self.files + event.files,
+            bytes=self.bytes + event.size_bytes,
+            conflicts=self.conflicts + event.attempts - 1,
+            replays=self.replays + event.replays,
+        )
+
+
+_COUNTS = ("batches", "rows", "files", "bytes", "conflicts", "replays")
+
+
+def figures(event: CommitEvent, *, since_ms: int | None) -> dict[str, Any]:
+    """The line. What is not known is null, never zero. ``since_ms``: when the user committed before."""
+    return {
+        "table": event.table,
+        "location": event.location,
+        "user": event.commit_user,
+        "query": event.query_id,
+        "batch": event.batch_id,
+        "first_batch": event.first_batch_id,
+        "snapshot": event.snapshot_id,
+        "commit": event.commit_id,
+        "at_ms": event.at_ms,
+        "rows": event.rows,
+        "files": event.files,
+        "bytes": event.size_bytes,
+        "commit_ms": {phase: event.timings_ms.get(phase) for phase in _PHASES},
+        "attempts": event.attempts,
+        "conflicts": event.attempts - 1,
+        "replays": event.replays,
+        "watermark_ms": event.watermark_ms,
+        "watermark_lag_ms": _watermark_lag_ms(event),
+        "small_files": event.small_files,
+        "small_share": _small_share(event),
+        "seconds_since_commit_before": None if since_ms is None else max(0, event.at_ms - since_ms) / 1000,
+    }
+
+
+_PHASES = ("look", "build", "put", "all")
+
+
+def _watermark_lag_ms(event: CommitEvent) -> int | None:
+    """Below zero where event time runs ahead of the clock."""
+    return None if event.watermark_ms is None else event.at_ms - event.watermark_ms
+
+
+def _small_share(event: CommitEvent) -> float | None:
+    return None if event.small_files is None or not event.files else event.small_files / event.files
+
+
+# ---------------------------------------------------------------- for Prometheus
+
+_COUNTERS = {
+    "batches": "Batches committed by this user.",
+    "rows": "Rows committed.",
+    "files": "Data files committed.",
+    "bytes": "Bytes of the data files committed.",
+    "conflicts": "Rounds of a commit that were lost to other writers.",
+    "replays": "Batches that came again and were recognised as already committed.",
+}
+
+
+def samples(event: CommitEvent, totals: Totals) -> Iterator[Sample]:
+    """Counters and gauges of one user of one table. What is not known is left out."""
+    labels = {"table": event.table, "user": event.commit_user, "location": event.location}
+    for name, text in _COUNTERS.items():
+        yield Sample(f"pwc_{name}_total", "counter", text, getattr(totals, name), labels)
+    yield Sample("pwc_last_batch", "gauge", "Number of the last batch that was committed.", event.batch_id, labels)
+    yield Sample(
+        "pwc_last_commit_timestamp_seconds",
+        "gauge",
+        "When the last commit succeeded. time() - pwc_last_commit_timestamp_seconds is how long ago that was.",
+        event.at_ms / 1000,
+        labels,
+    )
+    for phase in _PHASES:
+        if phase in event.timings_ms:
+            yield Sample(
+                "pwc_commit_duration_seconds",
+                "gauge",
+                "How long the last commit took, by phase, lost rounds included.",
+                event.timings_ms[phase] / 1000,
+                {**labels, "phase": phase},
+            )
+    yield from _watermark_samples(event, labels)
+    small_share = _small_share(event)
+    if small_share is not None:
+        yield Sample(
+            "pwc_small_files_ratio",
+            "gauge",
+            "Share of the last batch's files below a quarter of the size its tasks aimed at.",
+            small_share,
+            labels,
+        )
+
+
+def _watermark_samples(event: CommitEvent, labels: dict[str, str]) -> Iterator[Sample]:
+    lag_ms = _watermark_lag_ms(event)
+    if lag_ms is None or event.watermark_ms is None:
+        return
+    yield Sample(
+        "pwc_watermark_timestamp_seconds",
+        "gauge",
+        "As far as event time has come. time() - pwc_watermark_timestamp_seconds is how far it is behind by now.",
+        event.watermark_ms / 1000,
+        labels,
+    )
+    yield Sample(
+        "pwc_watermark_lag_seconds",
+        "gauge",
+        "How far event time was behind the clock at the last commit.",
+        lag_ms / 1000,
+        labels,
+    )
+
+
+# ---------------------------------------------------------------- where figures go
+
+
+def _file(text: str) -> Path:
+    """A file to append to: in a directory that is there."""
+    path = Path(text)
+    if not path.is_absolute():
+        raise BadValueError("must be an absolute path: the process that commits has a working directory of its own.")
+    if not path.parent.is_dir():
+        raise BadValueError(f"is in {path.parent}, which is no directory here. {_CURE}.")
+    if path.is_dir():
+        raise BadValueError(f"is the directory {path}; give the path of a file in it.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadValueError(f"is in {path.parent}, where this user may not write. {_CURE}.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise BadValueError(f"is {path}, which this user may not write to.")
+    return path
+
+
+def _prometheus_file(text: str) -> Path:
+    if not text.endswith(SUFFIX):
+        raise BadValueError(f"must end in {SUFFIX}: the textfile collector reads no other files.")
+    return _file(text)
+
+
+def _append(path: Path, line: str) -> None:
+    """Opened and closed each time, so that a rotated file is left alone. One write, so that lines do not mix."""
+    data = line.encode("utf-8", "replace") + b"\n"
+    with path.open("ab+", buffering=0) as file:
+        # A line that was cut off, by a full disk say, must not take this one with it.
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            data = data if file.read(1) == b"\n" else b"\n" + data
+        written = file.write(data)
+    if written != len(data):
+        raise OSError(f"Only {written} of {len(data)} bytes could be appended to {path}.")
+
+
+def _logger(name: str) -> logging.Logger:
+    """By name. Where nobody set logging up, as in Spark's Python workers, its lines go to the standard error."""
+    logger = logging.getLogger(name)
+    if not logger.hasHandlers():
+        logger.addHandler(logging.StreamHandler())
+        logger.setLevel(logging.INFO)
+    return logger
