@@ -13,7 +13,7 @@ from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import CommitEvent, Listener
 from paimon_sink.core.option_secrets import HIDDEN, is_secret
 
-__all__ = ["Hushed", "secrets_in"]
+__all__ = ["Hushed", "hushed", "secrets_in"]
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,12 @@ def _login_of(value: str) -> Iterable[str]:
         yield from (part for _, part in parse_qsl(address.query))
 
 
+def hushed(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
 @dataclass(frozen=True)
 class Hushed:
     """A listener whose errors say nothing they should not."""
@@ -54,12 +60,7 @@ class Hushed:
         try:
             return self.listener.on_commit(event, state)
         except Exception as error:  # noqa: BLE001 - a listener may raise anything
-            log.debug("A listener failed: %s", self._without_secrets("".join(traceback.format_exception(error))))
+            log.debug("A listener failed: %s", hushed("".join(traceback.format_exception(error)), self.secrets))
             said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
             # Not from it: its own words would be shown with it.
-            raise PwcError(self._without_secrets(said)) from None
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self.secrets:
-            text = text.replace(secret, HIDDEN)
-        return text
+            raise PwcError(hushed(said, self.secrets)) from None

@@ -14,6 +14,7 @@ from paimon_sink.core.events import CommitEvent, Listener
 from paimon_sink.core.option_secrets import Masked
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Table
+from paimon_sink.listen.hushing import Hushed, hushed, secrets_in
 
 __all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]
 
@@ -21,6 +22,7 @@ GROUP = "paimon_sink.listeners"
 BUILT_IN = {
     "mark-done": "paimon_sink.listen.mark_done:MarkDone",
     "tags": "paimon_sink.listen.tags:Tags",
+    "metrics": "paimon_sink.listen.metrics:Metrics",
 }
 """Entry points of this package too; also where it is on the path without being installed, as Spark ships archives."""
 
@@ -48,11 +50,12 @@ def check_listeners(options: SinkOptions, table: Table | None = None) -> None:
             _factory(name)(_context(name, options, table))
         except PwcError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a constructor may raise anything
+            reason = hushed(f"{type(error).__name__}: {error}", _secrets(options))
             raise OptionError(
-                f"Cannot write to {options.label}: the listener {name} cannot be made ({type(error).__name__}: "
-                f"{error}). Correct its settings, or leave it out of the option listeners."
-            ) from error
+                f"Cannot write to {options.label}: the listener {name} cannot be made ({reason}). Correct its "
+                "settings, or leave it out of the option listeners."
+            ) from None
 
 
 def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
@@ -62,9 +65,14 @@ def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
 
 def _made(name: str, options: SinkOptions, table: Table) -> Listener:
     try:
-        return _factory(name)(_context(name, options, table))
+        made = _factory(name)(_context(name, options, table))
     except Exception as error:  # noqa: BLE001 - a batch must not be lost to a listener
-        return _Unmade(error)
+        made = _Unmade(error)
+    return Hushed(made, _secrets(options))
+
+
+def _secrets(options: SinkOptions) -> tuple[str, ...]:
+    return secrets_in({**options.storage, **options.catalog, **options.listener_settings})
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from paimon_sink.formats.audit import FileKind
@@ -24,9 +25,10 @@ def note_path(name: str) -> str:
     return f"metadata/snap-pwc-{name}.avro"
 
 
-def memo_path(name: str) -> str:
-    """The same for one that stays: no name of ours for what is temporary."""
-    return f"metadata/snap-pwc-{name.replace('/', '-')}.avro"
+def memo_path(name: str, *, branch: str) -> str:
+    """The same for one that stays, a branch: no name of ours for what is temporary."""
+    of_branch = hashlib.sha256(branch.encode("utf-8")).hexdigest()[:8]
+    return f"metadata/snap-pwc-{name.replace('/', '-')}-{of_branch}.avro"
 
 
 def kind_of(path: str) -> FileKind:

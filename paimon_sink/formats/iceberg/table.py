@@ -293,7 +293,7 @@ class IcebergTable(Table):
         return note_path(name)
 
     def memo_path(self, name: str) -> str:
-        return memo_path(name)
+        return memo_path(name, branch=self.branch)
 
     def standing(self) -> IcebergStanding:
         # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
