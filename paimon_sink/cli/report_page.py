@@ -114,7 +114,7 @@ def _plots(found: History) -> str:
     note = f"{many(drawn, 'snapshot')}, a point for each that states the figure."
     if drawn > MOST_POINTS:
         note = (
-            f"{drawn:,} snapshots in {MOST_POINTS} points: each stands for about {drawn / MOST_POINTS:.0f} neighbours "
+            f"{drawn:,} snapshots in {MOST_POINTS} points: each stands for up to {-(-drawn // MOST_POINTS)} in a row "
             "and shows the highest of them; of the rows in the table the last, of small files the share of all."
         )
     return (

@@ -14,6 +14,7 @@ __all__ = ["Drawn", "lanes", "plot", "span_of"]
 
 _SIZE = 1000
 """Of a drawing, in both directions, in units of its own."""
+_MANY_BARS = 150
 _EDGE = 0.06
 """A label that near to an end is set flush with it."""
 
@@ -46,10 +47,11 @@ def plot(
         joined = "L".join(f"{x:g} {y:g}" for x, y in places)
         shapes.append(f'<path class="line" d="M{joined}"/>')
     zero = _y(up, 0)
+    bar = "bar" if len(points) <= _MANY_BARS else "bar thin"
     # The highest first: a low bar stands in front of its neighbour, not behind it.
     for (x, y), (point, told) in sorted(zip(places, points, strict=True), key=lambda one: one[0][1]):
         colour = colours.get(point.entry.commit_user, OTHERS)
-        kind, path = ("bar", f"M{x:g} {zero:g}V{y:g}") if bars else ("dot", f"M{x:g} {y:g}h.01")
+        kind, path = (bar, f"M{x:g} {zero:g}V{y:g}") if bars else ("dot", f"M{x:g} {y:g}h.01")
         shapes.append(f'<path class="{kind} u{colour}" d="{path}"><title>{escape(told)}</title></path>')
     names = [(up.place(value), text) for value, text in up.ticks]
     return _figure(drawn, "".join(shapes), across, names)

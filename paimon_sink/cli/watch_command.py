@@ -76,6 +76,7 @@ def _as_json(view: View, watcher: Watcher, *, last: int) -> dict[str, Any]:
     return {
         **history_json(found, view.table, user=watcher.user, last=last),
         "read_ms": view.read_ms,
+        "silent_ms": found.silent_ms,
         "rows_per_s": rows_per_s(found, over_ms=_MINUTE_MS),
         "errors": [_trouble(one) for one in view.troubles],
     }

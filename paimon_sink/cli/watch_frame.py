@@ -86,10 +86,10 @@ def _title(view: View, when: str, room: Room, user: str | None, *, is_slow: bool
 
 
 def _silence(found: History, room: Room) -> list[Text]:
-    if found.since_last_ms is None:
+    if found.silent_ms is None:
         return [Text("There is no snapshot yet.", style="bold yellow"), Text()]
-    digits = large(short_time(found.since_last_ms), lines=3 if room.is_short else 5)
-    style = _style(found)
+    digits = large(short_time(found.silent_ms), lines=3 if room.is_short else 5)
+    style = _style(found, found.silent_ms)
     usual = found.totals.lag_ms_median
     left = [Text().append(_INDENT + line, style=style) for line in (*digits, "since the last commit")]
     left.append(Text().append(f"{_INDENT}usually {duration(usual)}" if usual is not None else "", style="dim"))
@@ -108,17 +108,17 @@ def _silence(found: History, room: Room) -> list[Text]:
     return [*together, Text()]
 
 
-def _style(found: History) -> str:
+def _style(found: History, silent_ms: int) -> str:
     """Late is what is late for this table."""
     usual = max(_LEAST_LATE_MS, found.totals.lag_ms_median or 0)
-    since = found.since_last_ms or 0
-    if since > _VERY_LATE * usual:
+    if silent_ms > _VERY_LATE * usual:
         return "bold red"
-    return "bold yellow" if since > _LATE * usual else "bold green"
+    return "bold yellow" if silent_ms > _LATE * usual else "bold green"
 
 
 def _figures(found: History) -> list[str]:
-    totals, last = found.totals, found.entries[-1]
+    totals = found.totals
+    table_rows = found.entries[-1].table_rows if found.entries else None
     share = totals.small_share
     small = "" if share is None else f"{share:.0%} small"
     lost = "" if totals.lost_rounds is None else f", {many(totals.lost_rounds, 'round')} lost"
@@ -128,7 +128,7 @@ def _figures(found: History) -> list[str]:
         ("commit time", median, f"median{lost}"),
         ("watermark", _or_nothing(found.watermark_lag_ms, time_behind), "behind the clock" if _has_lag(found) else ""),
         ("files", _number(totals.files), small),
-        ("rows", _number(last.table_rows), "in the table"),
+        ("rows", _number(table_rows), "in the table"),
     ]
     room = max(len(value) for _, value, _ in told)
     return [f"{name:<14}{value:>{room}}  {note}".rstrip() for name, value, note in told]

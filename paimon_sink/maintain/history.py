@@ -138,6 +138,12 @@ class History:
         return None if self.totals.last_at_ms is None else max(0, self.now_ms - self.totals.last_at_ms)
 
     @property
+    def silent_ms(self) -> int | None:
+        """Since the last commit that anybody knows of: also one whose snapshot is not among these, by the ledger."""
+        known = [user.last_at_ms for user in self.users]
+        return max(0, self.now_ms - max(known)) if known else None
+
+    @property
     def watermark_ms(self) -> int | None:
         """As far as event time is known to have come."""
         return next((entry.watermark_ms for entry in reversed(self.entries) if entry.watermark_ms is not None), None)

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from paimon_sink.cli.large import large
 from paimon_sink.cli.watch_frame import Room, frame
 from paimon_sink.cli.watch_state import View, Watcher
 from paimon_sink.errors import PwcError, TableNotFoundError
@@ -75,6 +76,21 @@ def test_only_as_many_snapshots_are_kept_as_are_in_view(lake: Lake) -> None:
     lake.append(4, rows(4))
 
     assert batches(watching.again(view)) == [2, 3, 4]
+
+
+def test_a_user_who_fell_silent_long_ago_is_not_taken_for_one_who_never_wrote(lake: Lake) -> None:
+    lake.with_options(commitUser="silent").append(41, rows(1))
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+    [committed, *_] = lake.history()
+    clock = FakeClock(committed.at_ms + 200_000)
+
+    view, _ = Watcher(lake.open, "silent", 2, clock).first()
+
+    assert batches(view) == []
+    assert view.history.silent_ms == 200_000
+    assert large("3m 20s", lines=5)[0] in text(view, now_ms=clock.now)
+    assert "silent          41" in text(view, now_ms=clock.now)
 
 
 @pytest.mark.parametrize(
