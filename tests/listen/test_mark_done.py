@@ -248,6 +248,19 @@ def test_done_partition_adds_it_to_the_list_of_a_rest_catalog(rest_lake: Lake, r
     assert seat_of(told, NAME).error is None
 
 
+def test_done_partition_names_odd_values_and_null_as_the_directories_do(
+    rest_lake: Lake, rest_server: RestCatalogServer
+) -> None:
+    settings = {**AT_ONCE, "actions": "done-partition", "timestamp-pattern": "2024-02-02"}
+    told = marking(rest_lake, settings, **{"table.metastore.partitioned-table": "true"})
+    told.append(0, rows(0, day="a/b: c%"), rows(1, day=None))
+    told.append(1, rows(2, day="2024-02-02"))
+    assert rest_server.partitions("sales", "orders") == [
+        {"day": "__DEFAULT_PARTITION__.done"},
+        {"day": "a/b: c%.done"},
+    ]
+
+
 @pytest.mark.parametrize("fixture", ["local_lake", "rest_lake", "iceberg_sqlite_lake"])
 def test_a_catalog_without_a_list_is_refused_before_the_first_row(request: pytest.FixtureRequest, fixture: str) -> None:
     told = marking(request.getfixturevalue(fixture), {**AT_ONCE, "actions": "done-partition"})
