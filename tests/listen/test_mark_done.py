@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
+from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.core.steps import Step
 from paimon_sink.errors import OptionError
 from paimon_sink.listen.loading import ListenerContext
@@ -292,6 +293,11 @@ def test_a_table_without_partitions_is_refused_before_the_first_row(local_lake: 
         ),
         pytest.param({**AT_ONCE, "actions": "http-report"}, ["http.url is missing"], id="no address"),
         pytest.param({**AT_ONCE, "actions": "custom"}, ["custom.class is missing"], id="no class"),
+        pytest.param(
+            {**AT_ONCE, "http.url": "http://host/", "custom.file": "x"},
+            ["http.url is for the action http-report, which is not", "custom.file is for the action custom, which"],
+            id="settings of actions that are not asked for",
+        ),
         pytest.param({**AT_ONCE, "actions": "succes-file"}, ["actions takes success-file, done-partition"], id="typo"),
         pytest.param(
             {**AT_ONCE, "actions": "custom", "custom.class": "no.such:Thing"},
@@ -315,6 +321,12 @@ def test_what_is_wrong_with_the_settings_is_said_before_the_first_row(
     for sentence in said:
         assert sentence in str(refused.value)
     assert not Path(local_lake.options["warehouse"]).exists()
+
+
+def test_an_address_is_hidden_wherever_options_are_shown(local_lake: Lake) -> None:
+    settings = {**AT_ONCE, "actions": "http-report", "http.url": "https://hooks.example/services/geheim"}
+    options = SinkOptions.parse(marking(local_lake, settings).all_options(), purpose=Purpose.STREAM_WRITE)
+    assert "geheim" not in repr(options)
 
 
 @pytest.mark.parametrize(
