@@ -19,6 +19,7 @@ _SECRET_WORDS = (
     "auth",
     "connection-string",
     "sas",
+    "http.url",  # of a hook: its path is often the token
 )
 _LONGEST_QUOTE = 60
 

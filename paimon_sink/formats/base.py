@@ -414,8 +414,10 @@ class Table(ABC):
 
     # listeners
 
-    keeps_partitions: bool = False
-    """Whether the table's catalog has a list of its partitions, to which :meth:`add_partition` adds."""
+    @property
+    def keeps_partitions(self) -> bool:
+        """Whether the table's catalog has a list of its partitions, to which :meth:`add_partition` adds."""
+        return False
 
     def add_partition(self, values: Mapping[str, str]) -> None:
         """Add a partition to the catalog's list, by the values of its keys. That it is there already is fine."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import OptionError, PwcError
@@ -70,9 +71,11 @@ class DonePartition:
         self._table = table
 
     def mark_done(self, partition: WrittenPartition) -> None:
-        *others, last = partition.values.items()
-        spec = {key: str(value) for key, value in (*others, (last[0], f"{last[1]}{_DONE}"))}
-        self._table.add_partition(spec)
+        # As the directories have it, which is how Paimon's engines name partitions to a catalog: null has a name there.
+        parts = (part.partition("=") for part in partition.path.split("/"))
+        spec = {unquote(key): unquote(value) for key, _, value in parts}
+        last = list(spec)[-1]
+        self._table.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
 
 
 def custom_action(path: str, context: ListenerContext, settings: Mapping[str, str]) -> Action:

@@ -136,6 +136,8 @@ class HttpReport:
 
 def _said(error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, TimeoutError):
+        return "no answer in time"
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror
     return type(reason).__name__

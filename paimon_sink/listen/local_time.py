@@ -30,9 +30,13 @@ def _zone(text: str) -> tzinfo:
 
 
 def epoch_ms(local: datetime, zone: tzinfo | None) -> int:
-    """The moment that a local time names; None is this machine's own zone. Of two that it may name, the first."""
-    moment = local.astimezone(UTC) if zone is None else local.replace(tzinfo=zone)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    """The moment that a local time names; None is this machine's own zone.
+
+    As in Java: of two that it may name it is the first, and where the clock leaves it out, it is as much later.
+    """
+    if zone is None:
+        return int(local.replace(microsecond=0).timestamp()) * 1000 + local.microsecond // 1000
+    return (local.replace(tzinfo=zone) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def local_time(moment_ms: int, zone: tzinfo | None) -> datetime:

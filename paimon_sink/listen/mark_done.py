@@ -44,9 +44,11 @@ class MarkDone:
         params = settings.text("http.params", None)
         path = settings.parsed("custom.class", None, str.strip)
         own = {key: value for key, value in settings.group("custom.").items() if key != "class"}
-        for kind, key in ((_HTTP, "http.url"), (_CUSTOM, "custom.class")):
+        for kind, key, prefix in ((_HTTP, "http.url", "http."), (_CUSTOM, "custom.class", "custom.")):
             if kind in kinds and not settings.has(key):
                 settings.problem(key, f"is missing; the action {kind} needs it.")
+            for unused in settings.below(prefix) if kind not in kinds else ():
+                settings.problem(unused, f"is for the action {kind}, which is not among the actions.")
         settings.finish()
         self._table = context.table
         self._actions: dict[str, Action] = {}

@@ -36,6 +36,10 @@ class Settings:
     def has(self, key: str) -> bool:
         return key in self._given
 
+    def below(self, prefix: str) -> list[str]:
+        """The keys that were given and begin so."""
+        return [key for key in self._given if key.startswith(prefix)]
+
     def text(self, key: str, default: D) -> str | D:
         """Any text. It may be secret, so no sentence repeats it."""
         return self.parsed(key, default, values.plain_text)

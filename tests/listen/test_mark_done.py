@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
+from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.core.steps import Step
 from paimon_sink.errors import OptionError
 from paimon_sink.listen.loading import ListenerContext
@@ -248,6 +249,19 @@ def test_done_partition_adds_it_to_the_list_of_a_rest_catalog(rest_lake: Lake, r
     assert seat_of(told, NAME).error is None
 
 
+def test_done_partition_names_odd_values_and_null_as_the_directories_do(
+    rest_lake: Lake, rest_server: RestCatalogServer
+) -> None:
+    settings = {**AT_ONCE, "actions": "done-partition", "timestamp-pattern": "2024-02-02"}
+    told = marking(rest_lake, settings, **{"table.metastore.partitioned-table": "true"})
+    told.append(0, rows(0, day="a/b: c%"), rows(1, day=None))
+    told.append(1, rows(2, day="2024-02-02"))
+    assert rest_server.partitions("sales", "orders") == [
+        {"day": "__DEFAULT_PARTITION__.done"},
+        {"day": "a/b: c%.done"},
+    ]
+
+
 @pytest.mark.parametrize("fixture", ["local_lake", "rest_lake", "iceberg_sqlite_lake"])
 def test_a_catalog_without_a_list_is_refused_before_the_first_row(request: pytest.FixtureRequest, fixture: str) -> None:
     told = marking(request.getfixturevalue(fixture), {**AT_ONCE, "actions": "done-partition"})
@@ -279,6 +293,11 @@ def test_a_table_without_partitions_is_refused_before_the_first_row(local_lake: 
         ),
         pytest.param({**AT_ONCE, "actions": "http-report"}, ["http.url is missing"], id="no address"),
         pytest.param({**AT_ONCE, "actions": "custom"}, ["custom.class is missing"], id="no class"),
+        pytest.param(
+            {**AT_ONCE, "http.url": "http://host/", "custom.file": "x"},
+            ["http.url is for the action http-report, which is not", "custom.file is for the action custom, which"],
+            id="settings of actions that are not asked for",
+        ),
         pytest.param({**AT_ONCE, "actions": "succes-file"}, ["actions takes success-file, done-partition"], id="typo"),
         pytest.param(
             {**AT_ONCE, "actions": "custom", "custom.class": "no.such:Thing"},
@@ -302,6 +321,12 @@ def test_what_is_wrong_with_the_settings_is_said_before_the_first_row(
     for sentence in said:
         assert sentence in str(refused.value)
     assert not Path(local_lake.options["warehouse"]).exists()
+
+
+def test_an_address_is_hidden_wherever_options_are_shown(local_lake: Lake) -> None:
+    settings = {**AT_ONCE, "actions": "http-report", "http.url": "https://hooks.example/services/geheim"}
+    options = SinkOptions.parse(marking(local_lake, settings).all_options(), purpose=Purpose.STREAM_WRITE)
+    assert "geheim" not in repr(options)
 
 
 @pytest.mark.parametrize(

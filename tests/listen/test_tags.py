@@ -106,13 +106,28 @@ def test_a_driver_that_dies_leaves_no_hour_without_its_tag(local_lake: Lake, ste
 
 def test_who_starts_anew_goes_on_after_the_tags_that_are_there(local_lake: Lake) -> None:
     local_lake.append(0, rows(1))
-    local_lake.open().tag("2023-07-18 12", local_lake.snapshot_ids()[0])
-    local_lake.open().tag("2023-07-18 13 by hand", local_lake.snapshot_ids()[0])
+    there = ["2023-07-18 13", "2023-07-18 14 by hand"]
+    for name in there:
+        local_lake.open().tag(name, local_lake.snapshot_ids()[0])
     told = tagging(local_lake)
-    told.append(1, rows(ms("13:30")))
-    assert "2023-07-18 13" not in tags(told)
-    told.append(2, rows(ms("14:00")))
-    assert tags(told) == ["2023-07-18 12", "2023-07-18 13", "2023-07-18 13 by hand"]
+    for batch, time in enumerate(["13:30", "14:59"], start=1):
+        told.append(batch, rows(ms(time)))
+        assert tags(told) == there
+    told.append(3, rows(ms("15:00")))
+    assert tags(told) == [there[0], "2023-07-18 14", there[1]]
+
+
+def test_when_a_snapshot_expired_before_the_listener_was_told_the_next_gets_the_tag(lake: Lake) -> None:
+    told = tagging(lake)
+    told.append(0, rows(ms("12:12")))
+    killed_driver(told, Batch(1, (ms("13:00"),)), Step.BEFORE_TELL)
+    other = lake.with_options(commitUser="other")
+    for batch in range(2):
+        other.append(batch, rows(batch))
+    expire_all(other)
+    told.append(2, rows(ms("13:01")))
+    assert tags(told) == ["2023-07-18 11", "2023-07-18 12"]
+    assert time_travel(told).states()["tag-2023-07-18 12"] == [0, 1, ms("12:12"), ms("13:00"), ms("13:01")]
 
 
 def test_by_the_clock_a_day_gets_its_tag_with_the_first_batch(local_lake: Lake) -> None:

@@ -155,7 +155,7 @@ class _RestTable(PaimonTable):
     """A table whose catalog may keep a list of its partitions."""
 
     @property
-    def keeps_partitions(self) -> bool:  # type: ignore[override]
+    def keeps_partitions(self) -> bool:
         return str(self.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
 
     def add_partition(self, values: Mapping[str, str]) -> None:
