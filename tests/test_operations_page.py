@@ -15,7 +15,9 @@ from paimon_sink.listen.metrics import Totals, figures, samples
 ROOT = Path(__file__).parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 METRICS = (ROOT / "docs" / "metrics.md").read_text()
-EVENT = CommitEvent("t", "/t", "u", "q", 1, 1, "c", 1, 1, 1, 1, 1, 1, 1, 0, 1, (), dict.fromkeys(["look", "all"], 1))
+EVENT = CommitEvent(
+    "t", "/t", "u", "q", 1, 1, "c", 1, 1, 1, 1, 1, 1, 1, 0, 1, (), timings_ms=dict.fromkeys(["look", "all"], 1)
+)
 
 
 def cures(page: str) -> dict[str, list[str]]:

@@ -22,6 +22,11 @@ __all__ = ["MOST_EVENTS", "MOST_STATE_BYTES", "Book", "Seat", "decode_book", "en
 MOST_EVENTS = 100
 """A listener that is further behind is told of the oldest batches together."""
 MOST_STATE_BYTES = 64 << 10
+MOST_STATE_DEPTH = 50
+MOST_EVENT_BYTES = 256 << 10
+"""About. What is owed beyond that is told together too, as long as there are events to put together."""
+_EVENT_BYTES = 250
+"""What an event takes without its partitions, about."""
 _LONGEST_ERROR = 300
 _VERSION = 1
 
@@ -63,7 +68,8 @@ class Book:
 
     def failed(self, name: str, error: str, *, now_ms: int) -> Book:
         seat = self.seats[name]
-        said = error if len(error) <= _LONGEST_ERROR else error[: _LONGEST_ERROR - 1] + "…"
+        said = error.encode("utf-8", "replace").decode("utf-8")
+        said = said if len(said) <= _LONGEST_ERROR else said[: _LONGEST_ERROR - 1] + "…"
         return self._with(name, replace(seat, failures=seat.failures + 1, error=said, failed_ms=now_ms))
 
     def with_replay(self) -> Book:
@@ -75,16 +81,31 @@ class Book:
     def _trimmed(self) -> Book:
         """Without what all were told, and with the oldest as one where there are too many."""
         most = max((seat.owed for seat in self.seats.values()), default=0)
-        events = self.events[len(self.events) - most :]
-        seats = self.seats
-        while len(events) > MOST_EVENTS:
-            events = (_together(events[0], events[1]), *events[2:])
-            # Whoever was still to be told of both is told of the two as one; nobody stands between them.
-            seats = {
-                name: seat if seat.owed <= len(events) else replace(seat, owed=len(events))
-                for name, seat in seats.items()
-            }
+        book = replace(self, events=self.events[len(self.events) - most :])
+        while len(book.events) > MOST_EVENTS or sum(map(_weight, book.events)) > MOST_EVENT_BYTES:
+            if (shorter := book._with_two_as_one()) is None:
+                break
+            book = shorter
+        return book
+
+    def _with_two_as_one(self) -> Book | None:
+        """The oldest two neighbours as one. Nobody may stand between them: it would hear of the first again."""
+        begins = {len(self.events) - seat.owed for seat in self.seats.values()}
+        at = next((at for at in range(len(self.events) - 1) if at + 1 not in begins), None)
+        if at is None:
+            return None
+        events = (*self.events[:at], _together(*self.events[at : at + 2]), *self.events[at + 2 :])
+        seats = {
+            name: replace(seat, owed=seat.owed - 1) if len(self.events) - seat.owed <= at else seat
+            for name, seat in self.seats.items()
+        }
         return replace(self, events=events, seats=seats)
+
+
+def _weight(event: CommitEvent) -> int:
+    return _EVENT_BYTES + sum(
+        len(found.path) + sum(len(value or "") for value in found.values.values()) + 8 for found in event.partitions
+    )
 
 
 def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
@@ -99,6 +120,7 @@ def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
         small_files=None if None in smalls else sum(filter(None, smalls)),
         attempts=first.attempts + second.attempts - 1,
         replays=first.replays + second.replays,
+        batches=first.batches + second.batches,
         partitions=tuple(partitions.values()),
     )
 
@@ -107,11 +129,12 @@ def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
 
 
 def encode_book(book: Book) -> str:
+    all_keys = _keys(book.events)
     body = {
         "version": _VERSION,
         "replays": book.replays,
-        "keys": _keys(book.events),
-        "events": [_event_fields(event) for event in book.events],
+        "keys": [list(keys) for keys in all_keys],
+        "events": [_event_fields(event, all_keys) for event in book.events],
         "listeners": {
             name: [seat.state, seat.owed, seat.failures, seat.error, seat.failed_ms]
             for name, seat in book.seats.items()
@@ -126,13 +149,14 @@ def decode_book(text: str, *, table: str, location: str, commit_user: str) -> Bo
         body = read_json(text)
         if type(body["version"]) is not int or body["version"] != _VERSION:
             raise ValueError(f"its version is {reprlib.repr(body['version'])}, this paimon-sink knows {_VERSION}")
-        keys = tuple(map(as_text, body["keys"]))
+        all_keys = [tuple(map(as_text, keys)) for keys in body["keys"]]
         events = tuple(
-            _event(fields, keys, table=table, location=location, commit_user=commit_user) for fields in body["events"]
+            _event(fields, all_keys, table=table, location=location, commit_user=commit_user)
+            for fields in body["events"]
         )
         seats = {name: _seat(fields, len(events)) for name, fields in body["listeners"].items()}
         return Book(events, seats, as_count(body["replays"]))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise CorruptTableError(
             f"Cannot read what the listeners of {commit_user!r} on {table} know ({error}). Nothing was committed. If a "
             "newer paimon-sink wrote it, use that; else leave the option listeners out for one batch, and they start "
@@ -140,22 +164,22 @@ def decode_book(text: str, *, table: str, location: str, commit_user: str) -> Bo
         ) from error
 
 
-def _keys(events: Iterable[CommitEvent]) -> list[str]:
-    """The same in all: a table's partition keys do not change."""
-    return next((list(event.partitions[0].values) for event in events if event.partitions), [])
+def _keys(events: Iterable[CommitEvent]) -> list[tuple[str, ...]]:
+    """The names that partitions are told by: mostly one set of them, unless somebody changed the partitioning."""
+    return list(dict.fromkeys(tuple(found.values) for event in events for found in event.partitions))
 
 
-def _event_fields(event: CommitEvent) -> list[Any]:
+def _event_fields(event: CommitEvent, all_keys: list[tuple[str, ...]]) -> list[Any]:
     return [
         *(event.query_id, event.batch_id, event.first_batch_id, event.commit_id, event.snapshot_id, event.at_ms),
         *(event.rows, event.files, event.size_bytes, event.small_files, event.attempts, event.replays),
-        event.watermark_ms,
-        [[partition.path, *partition.values.values()] for partition in event.partitions],
+        *(event.batches, event.watermark_ms),
+        [[all_keys.index(tuple(part.values)), part.path, *part.values.values()] for part in event.partitions],
     ]
 
 
-def _event(fields: Any, keys: tuple[str, ...], *, table: str, location: str, commit_user: str) -> CommitEvent:
-    query_id, batch, first, commit_id, snapshot_id, at_ms, *figures, watermark_ms, partitions = fields
+def _event(fields: Any, all_keys: list[tuple[str, ...]], *, table: str, location: str, commit_user: str) -> CommitEvent:
+    query_id, batch, first, commit_id, snapshot_id, at_ms, *figures, batches, watermark_ms, partitions = fields
     rows, files, size_bytes, small_files, attempts, replays = figures
     return CommitEvent(
         table=table,
@@ -174,14 +198,15 @@ def _event(fields: Any, keys: tuple[str, ...], *, table: str, location: str, com
         attempts=as_count(attempts),
         replays=as_count(replays),
         watermark_ms=None if watermark_ms is None else as_whole(watermark_ms),
-        partitions=tuple(_partition(found, keys) for found in partitions),
+        partitions=tuple(_partition(found, all_keys) for found in partitions),
+        batches=as_count(batches),
     )
 
 
-def _partition(fields: Any, keys: tuple[str, ...]) -> WrittenPartition:
-    path, *said = fields
+def _partition(fields: Any, all_keys: list[tuple[str, ...]]) -> WrittenPartition:
+    keys, path, *said = fields
     values = (None if value is None else as_text(value) for value in said)
-    return WrittenPartition(as_text(path), dict(zip(keys, values, strict=True)))
+    return WrittenPartition(as_text(path), dict(zip(all_keys[as_count(keys)], values, strict=True)))
 
 
 def _seat(fields: Any, events: int) -> Seat:

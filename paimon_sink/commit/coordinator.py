@@ -210,7 +210,8 @@ class Coordinator:
         if plan.changes_nothing and plan.watermark_ms == head.watermark_ms:
             # Nothing to lose and nothing to double, so nothing to refuse either.
             self._claim_if_new(plan, ledger, commit_id)
-            return Outcome(None, attempt, entry=entry)
+            is_ours = entry is not None and entry.query_id == plan.query_id
+            return Outcome(None, attempt, entry=entry if is_ours else None)
         if plan.batch_id is not None:
             verdict = self._decide(plan, plan.batch_id, ledger, commit_id)
             if verdict is Verdict.ALREADY_IN and entry is not None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paimon_sink.commit.book import MOST_STATE_BYTES, Book, decode_book, encode_book
+from paimon_sink.commit.book import MOST_STATE_BYTES, MOST_STATE_DEPTH, Book, decode_book, encode_book
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import CommitEvent, Listener, WrittenPartition
@@ -28,8 +28,8 @@ def standing_book(table: Table, commit_user: str, entry: LedgerEntry | None) -> 
     """
     if entry is None or entry.book is None:
         return Book()
-    text = _memo(table, commit_user, entry) or entry.book
-    return decode_book(text, table=table.label, location=table.location, commit_user=commit_user)
+    noted = _memo(table, commit_user, entry)
+    return noted or decode_book(entry.book, table=table.label, location=table.location, commit_user=commit_user)
 
 
 def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, small_files: int | None) -> CommitEvent:
@@ -89,7 +89,7 @@ class Telling:
                 after = self._tell_one(after, name, entry.commit_id, timings_ms)
             if after != before:
                 self._remember(commit_user, entry, after)
-        except (PwcError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
             log.warning(
                 "Could not finish telling the listeners of %s, the next batch goes on: %s", self.table.label, error
             )
@@ -102,7 +102,7 @@ class Telling:
                     replace(event, timings_ms=timings_ms) if is_new else event, book.seats[name].state
                 )
                 book = book.told(name, _checked(state))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 # Whatever a listener does, the batch is in.
                 log.warning(
                     "The listener %s of %s failed at batch %d, it is told again with the next: %s",
@@ -121,16 +121,25 @@ class Telling:
 def _checked(state: Any) -> Any:
     """The state as it will be read again."""
     text = json.dumps(state, ensure_ascii=False, allow_nan=False)
+    if _is_deeper(state, MOST_STATE_DEPTH):
+        raise ValueError(f"its state is nested more than {MOST_STATE_DEPTH} deep")
     if len(text.encode("utf-8")) > MOST_STATE_BYTES:
         raise ValueError(f"its state takes {len(text)} characters; at most {MOST_STATE_BYTES} bytes are kept")
     return read_json(text)
 
 
-def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> str | None:
+def _is_deeper(value: Any, most: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return most < 0 or any(_is_deeper(found, most - 1) for found in inside)
+
+
+def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> Book | None:
     path = _memo_path(table, commit_user)
     try:
         body = read_json(table.store.read(path))
-        return as_text(body["book"]) if body["commit"] == entry.commit_id else None
+        if body["commit"] != entry.commit_id:
+            return None
+        return decode_book(as_text(body["book"]), table=table.label, location=table.location, commit_user=commit_user)
     except FileNotFoundError:
         return None
     except (PwcError, OSError, ValueError, TypeError, KeyError) as error:

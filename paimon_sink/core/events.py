@@ -42,6 +42,8 @@ class CommitEvent:
     watermark_ms: int | None
     partitions: tuple[WrittenPartition, ...] = ()
     """Those it wrote to. Empty where the table has none."""
+    batches: int = 1
+    """How many this event is about."""
     timings_ms: Mapping[str, int] = field(default_factory=dict)
     """How long the commit took, by phase. Empty when a process tells of what another one published."""
 

@@ -77,7 +77,7 @@ def encode(pending: Pending) -> Any:
     """For the ledger. Most partitions are named by their path alone, and very many are packed."""
     state = {
         "pending": [
-            [path, each.last_ms, *(() if _says_it_all(each.partition) else each.partition.values.values())]
+            [path, each.last_ms, *(() if _says_it_all(each.partition) else (dict(each.partition.values),))]
             for path, each in pending.waiting.items()
         ],
         "skipped": list(pending.skipped),
@@ -94,35 +94,37 @@ def encode(pending: Pending) -> Any:
     return {"packed": packed}
 
 
-def decode(state: Any, keys: Sequence[str]) -> Pending:
+def decode(state: Any) -> Pending:
     """Read it again, or refuse it: guessing would leave a partition unmarked."""
     if state is None:
         return Pending()
     try:
         if "packed" in state:
             state = read_json(zlib.decompressobj().decompress(base64.b85decode(state["packed"]), _MOST_UNPACKED))
-        waiting = (_waiting(fields, keys) for fields in state["pending"])
+        waiting = (_waiting(fields) for fields in state["pending"])
         return Pending(
             {each.partition.path: each for each in waiting}, tuple(as_text(path) for path in state["skipped"])
         )
-    except (ValueError, TypeError, KeyError, zlib.error) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error) as error:
         raise PwcError(
             f"Cannot read which partitions wait to be marked done ({error}). Leave mark-done out of the option "
             "listeners for one batch, and it starts anew."
         ) from error
 
 
-def _waiting(fields: Any, keys: Sequence[str]) -> Waiting:
+def _waiting(fields: Any) -> Waiting:
     path, last_ms, *values = fields
+    said: dict[str, str | None]
     if values:
-        said = {key: None if value is None else as_text(value) for key, value in zip(keys, values, strict=True)}
+        (named,) = values
+        said = {key: None if value is None else as_text(value) for key, value in named.items()}
     else:
-        parts = (part.partition("=")[2] for part in as_text(path).split("/"))
-        said = dict(zip(keys, parts, strict=True))
+        parts = (part.partition("=") for part in as_text(path).split("/"))
+        said = {key: value for key, _, value in parts}
     return Waiting(WrittenPartition(as_text(path), said), None if last_ms is None else as_whole(last_ms))
 
 
 def _says_it_all(partition: WrittenPartition) -> bool:
     return partition.path == "/".join(f"{key}={value}" for key, value in partition.values.items()) and not any(
-        "/" in str(value) for value in partition.values.values()
+        "/" in str(value) or value is None or "/" in key or "=" in key for key, value in partition.values.items()
     )

@@ -72,7 +72,8 @@ class HttpReport:
         body = {
             "table": self.table.label,
             "path": self.table.location,
-            "partition": partition.path,
+            # As Java writes a partition's path.
+            "partition": f"{partition.path}/",
             "params": self.params,
         }
         status, answer = self._answered(json.dumps(body).encode("utf-8"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import CommitEvent, Listener
@@ -17,7 +18,7 @@ __all__ = ["Hushed", "hushed", "secrets_in"]
 
 log = logging.getLogger(__name__)
 
-_SHORTEST = 4
+_SHORTEST = 6
 """Shorter pieces of an address give nothing away, and would be found in every other word."""
 
 
@@ -37,16 +38,25 @@ def _login_of(value: str) -> Iterable[str]:
         return
     if not address.scheme or not address.netloc:
         return
-    yield from (part for secret in login if secret for part in (secret, unquote(secret)))
-    if address.query:
-        yield address.query
-        yield from (part for _, part in parse_qsl(address.query))
+    # Tokens stand in paths as well, as those of web hooks do.
+    pieces = [*filter(None, login), *address.path.split("/"), address.query, *re.split("[&;=]", address.query)]
+    for piece in pieces:
+        yield from (piece, unquote(piece), quote(unquote(piece), safe=""), unquote_plus(piece))
 
 
 def hushed(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text
+
+
+def said_by(error: BaseException, secrets: Iterable[str]) -> str:
+    """An error in one line, whatever it is made of."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - its text is made by whoever wrote the listener
+        text = "it cannot say why"
+    return hushed(text if isinstance(error, PwcError) else f"{type(error).__name__}: {text}", secrets)
 
 
 @dataclass(frozen=True)
@@ -59,8 +69,7 @@ class Hushed:
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         try:
             return self.listener.on_commit(event, state)
-        except Exception as error:  # noqa: BLE001 - a listener may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a listener may raise anything
             log.debug("A listener failed: %s", hushed("".join(traceback.format_exception(error)), self.secrets))
-            said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
             # Not from it: its own words would be shown with it.
-            raise PwcError(hushed(said, self.secrets)) from None
+            raise PwcError(said_by(error, self.secrets)) from None

@@ -14,7 +14,7 @@ from paimon_sink.core.events import CommitEvent, Listener
 from paimon_sink.core.option_secrets import Masked
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Table
-from paimon_sink.listen.hushing import Hushed, hushed, secrets_in
+from paimon_sink.listen.hushing import Hushed, hushed, said_by, secrets_in
 
 __all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]
 
@@ -46,16 +46,20 @@ def check_listeners(options: SinkOptions, table: Table | None = None) -> None:
     Without a table first, so that none is created for options that are wrong; then with it.
     """
     for name in options.listeners:
+        secrets = _secrets(options)
         try:
-            _factory(name)(_context(name, options, table))
-        except PwcError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a constructor may raise anything
-            reason = hushed(f"{type(error).__name__}: {error}", _secrets(options))
+            made = _factory(name)(_context(name, options, table))
+        except PwcError as error:
+            if hushed(str(error), secrets) == str(error):
+                raise
+            raise OptionError(hushed(str(error), secrets)) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a constructor may raise anything
             raise OptionError(
-                f"Cannot write to {options.label}: the listener {name} cannot be made ({reason}). Correct its "
-                "settings, or leave it out of the option listeners."
+                f"Cannot write to {options.label}: the listener {name} cannot be made ({said_by(error, secrets)}). "
+                "Correct its settings, or leave it out of the option listeners."
             ) from None
+        if not callable(getattr(made, "on_commit", None)):
+            raise OptionError(f"Cannot write to {options.label}: {name} is no listener, it has no method on_commit.")
 
 
 def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
@@ -66,18 +70,25 @@ def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
 def _made(name: str, options: SinkOptions, table: Table) -> Listener:
     try:
         made = _factory(name)(_context(name, options, table))
-    except Exception as error:  # noqa: BLE001 - a batch must not be lost to a listener
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a batch must not be lost to a listener
         made = _Unmade(error)
     return Hushed(made, _secrets(options))
 
 
 def _secrets(options: SinkOptions) -> tuple[str, ...]:
-    return secrets_in({**options.storage, **options.catalog, **options.listener_settings})
+    """Of each for itself: the same name may stand for two values."""
+    return tuple(
+        {
+            secret: None
+            for settings in (options.storage, options.catalog, options.listener_settings)
+            for secret in secrets_in(settings)
+        }
+    )
 
 
 @dataclass(frozen=True)
 class _Unmade:
-    reason: Exception
+    reason: Exception | SystemExit
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         raise self.reason

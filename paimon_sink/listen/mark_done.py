@@ -72,7 +72,7 @@ class MarkDone:
                 "mode=process-time.",
                 *(event.batch_id, event.table),
             )
-        pending = decode(state, self._table.partitioned_by).written(event.partitions, now_ms)
+        pending = decode(state).written(event.partitions, now_ms)
         pending, done, skipped = pending.split(
             now_ms, start_ms=self._start_ms, interval_ms=self._interval_ms, idle_ms=self._idle_ms
         )

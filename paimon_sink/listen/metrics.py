@@ -95,7 +95,7 @@ class Totals:
             commit=event.commit_id,
             at_ms=event.at_ms,
             # Several that are told as one. After a takeover the numbers begin anew.
-            batches=self.batches + max(1, event.batch_id - event.first_batch_id + 1),
+            batches=self.batches + event.batches,
             rows=self.rows + event.rows,
             files=self.files + event.files,
             bytes=self.bytes + event.size_bytes,

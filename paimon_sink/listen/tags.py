@@ -48,7 +48,11 @@ class Tags:
             )
             return state
         following = self._following(state, self._table)
-        period = self._periods.due(local_time(now_ms, self._zone), following)
+        try:
+            period = self._periods.due(local_time(now_ms, self._zone), following)
+        except (OverflowError, ValueError, OSError):
+            # At the ends of the calendar there is no day before or after.
+            return self._state(following)
         if period is None:
             return self._state(following)
         name = self._periods.name(period)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.commit.book import Book
+from paimon_sink.commit.book import Book, Seat
 from paimon_sink.commit.telling import standing_book
-from paimon_sink.core.errors import TableChangedError
+from paimon_sink.core.errors import CorruptTableError, TableChangedError
 from paimon_sink.formats.base import LedgerEntry, Publication, Table
 
-__all__ = ["Reading", "read_table"]
+__all__ = ["UNREADABLE", "Reading", "read_table"]
+
+UNREADABLE = "(cannot be read)"
+"""In place of the names of listeners that nobody can tell."""
 
 
 @dataclass(frozen=True)
@@ -37,5 +40,13 @@ def read_table(
     return Reading(
         publications=table.history(known=known, newest=newest),
         ledger=ledger,
-        books={name: standing_book(table, name, entry) for name, entry in told.items()},
+        books={name: _book(table, name, entry) for name, entry in told.items()},
     )
+
+
+def _book(table: Table, name: str, entry: LedgerEntry) -> Book:
+    """One that cannot be read is a trouble of its own, not of those who look."""
+    try:
+        return standing_book(table, name, entry)
+    except CorruptTableError as error:
+        return Book(seats={UNREADABLE: Seat(failures=1, error=str(error), failed_ms=entry.at_ms)})

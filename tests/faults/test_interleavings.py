@@ -43,6 +43,7 @@ def paths(*plans: Plan) -> list[str]:
 
 
 @pytest.mark.fault(15)
+@pytest.mark.needs("quick puts")
 def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lake]) -> None:
     orders: set[str] = set()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from paimon_sink.commit.book import MOST_EVENTS
 from paimon_sink.commit.telling import standing_book
 from paimon_sink.core.steps import Step
 from paimon_sink.errors import OptionError
+from tests.support.batches import of_query
 from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, heard, with_recorder
@@ -18,7 +21,7 @@ from tests.support.victims import RETURNED, Batch, killed_driver
 
 pytestmark = pytest.mark.fault(2)
 
-KILLS = 50
+KILLS = int(os.environ.get("PWC_KILLS", "25"))
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes
 
 
 @pytest.mark.needs("quick puts")
-def test_killed_at_random_between_publish_and_tell_fifty_times(told: Lake, notes: Path) -> None:
+def test_killed_at_random_between_publish_and_tell_again_and_again(told: Lake, notes: Path) -> None:
     """The state is right, and everybody was told of everything in order."""
     dice = random.Random(7)
     told.append(0, rows(0))
@@ -212,3 +215,47 @@ def test_a_batch_write_has_to_say_who_it_is(lake: Lake, notes: Path) -> None:
     writer = named.batch_writer()
     writer.commit([writer.write(iter([rows(1)]))])
     assert batches_told(notes) == [7]
+
+
+def test_a_memo_that_cannot_be_read_costs_a_telling_and_no_batch(told: Lake, notes: Path) -> None:
+    told.append(0, rows(0))
+    table = told.open()
+    (memo,) = told.files("told")
+    path = table.store.join(table.location, memo)
+    body = json.loads(table.store.read(path))
+    body["book"] = body["book"].replace('"version":1', '"version":2')
+    table.store.write(path, json.dumps(body).encode())
+
+    told.append(1, rows(1))
+
+    assert batches_told(notes) == [0, 0, 1]
+    assert state(told) == [0, 1]
+
+
+@pytest.mark.parametrize("odd", ["Exits", "CannotSayWhy", "DigsDeep", "HalfACharacter"])
+def test_whatever_a_listener_does_the_batch_is_in_and_the_others_go_on(lake: Lake, notes: Path, odd: str) -> None:
+    path = f"tests.support.listeners:{odd}"
+    told = with_recorder(lake, notes, listeners=f"{path}, {RECORDER}")
+    for batch in range(3):
+        told.append(batch, rows(batch))
+    assert told.ids() == [0, 1, 2]
+    assert batches_told(notes) == [0, 1, 2]
+    table = told.open()
+    seat = standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats[path]
+    assert (seat.owed, seat.failures) == (3, 3)
+
+
+def test_an_empty_batch_of_another_query_tells_nobody_in_the_name_of_this_one(told: Lake, notes: Path) -> None:
+    (notes.parent / "broken").touch()
+    told.commit(0, of_query(told.write(rows(0)), "mine"))
+    (notes.parent / "broken").unlink()
+    told.commit(5, of_query(told.write(), "another"))
+    assert batches_told(notes) == [0]
+    told.commit(1, of_query(told.write(rows(1)), "mine"))
+    assert batches_told(notes) == [0, 0, 1]
+
+
+def test_a_class_without_the_method_is_no_listener(lake: Lake) -> None:
+    options = Lake(lake.options, lake.table, {**lake.extra, "listeners": "tests.support.listeners:NoListener"})
+    with pytest.raises(OptionError, match="is no listener, it has no method on_commit"):
+        options.stream_writer().check_plan()

@@ -14,7 +14,8 @@ from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.errors import OptionError, SchemaMismatchError
 from tests.support.batches import opened, plan, sealed
 from tests.support.compaction import compact
-from tests.support.lake import Lake
+from tests.support.engines import other_engine
+from tests.support.lake import Lake, rows
 
 DAY_MS = 86_400_000
 TIMED = StructType([StructField("id", LongType()), StructField("at", LongType())])
@@ -178,3 +179,28 @@ def test_it_stands_where_engines_of_the_format_look_for_it(lake: Lake) -> None:
     native = lake.history()[-1].native
     said = native.watermark if lake.format == "paimon" else native.summary.additional_properties["pwc.watermark"]
     assert int(said) == 1024
+
+
+@pytest.fixture
+def iceberg(iceberg_sqlite_lake: Lake) -> Lake:
+    """Event time is the id."""
+    return iceberg_sqlite_lake.with_options(watermarkColumn="id")
+
+
+def test_it_outlives_the_snapshots_that_say_it(iceberg: Lake) -> None:
+    iceberg.append(0, rows(10))
+    engine = other_engine(iceberg)
+    engine.append(rows(1))
+    engine.expire(1)
+    iceberg.append(1, rows(5))
+    assert watermark(iceberg) == 10
+
+
+def test_what_was_rolled_back_does_not_count_once_it_expired(iceberg: Lake) -> None:
+    engine = other_engine(iceberg)
+    engine.create(rows().schema)
+    engine.append(rows(1))
+    iceberg.append(0, rows(99))
+    engine.roll_back(iceberg.snapshot_ids()[0])
+    iceberg.append(0, rows(5))
+    assert watermark(iceberg) == 5

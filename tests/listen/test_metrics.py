@@ -237,7 +237,7 @@ def test_totals_that_cannot_be_read_begin_anew_with_a_warning(
 
 
 def test_batches_that_are_told_as_one_are_all_counted(collected: Path) -> None:
-    listener(prometheus=collected / "pwc.prom").on_commit(an_event(first_batch_id=3, batch_id=7), None)
+    listener(prometheus=collected / "pwc.prom").on_commit(an_event(first_batch_id=3, batch_id=7, batches=5), None)
 
     assert value(collected, "pwc_batches_total") == 5
 

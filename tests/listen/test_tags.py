@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException
 
 from paimon_sink.core.errors import PwcError, StorageError
 from paimon_sink.core.steps import Step
@@ -258,3 +260,32 @@ def test_what_is_wrong_with_the_settings_is_said_before_the_first_row(local_lake
         tagging(local_lake, settings).stream_writer().check_plan()
     for said in ("mode must be", "period must be daily or hourly", "delay must be shorter", "keep must be", "'retain'"):
         assert said in str(refused.value)
+
+
+def test_a_catalog_that_refuses_what_it_took_loses_no_metadata(
+    iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that repeats a request hears that another was first, of its own commit."""
+    iceberg_sqlite_lake.append(0, rows(1))
+    commit = SqlCatalog.commit_table
+
+    def lands_and_is_refused(self: Any, *arguments: Any, **named: Any) -> Any:
+        commit(self, *arguments, **named)
+        monkeypatch.setattr(SqlCatalog, "commit_table", commit)
+        raise CommitFailedException("the repeated request was refused")
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", lands_and_is_refused)
+    assert iceberg_sqlite_lake.open().tag("2023-07-18", iceberg_sqlite_lake.snapshot_ids()[0])
+
+    assert tags(iceberg_sqlite_lake) == ["2023-07-18"]
+    assert iceberg_sqlite_lake.ids() == [1]
+
+
+@pytest.mark.parametrize("first", [-62_135_596_800_000, -(2**63) + 1], ids=["the first day", "the first moment"])
+def test_before_the_calendar_begins_there_is_no_tag_and_no_trouble(local_lake: Lake, first: int) -> None:
+    told = tagging(local_lake)
+    told.append(0, rows(first))
+    assert tags(told) == []
+    assert seat_of(told, "tags").failures == 0
+    told.append(1, rows(ms("12:12")))
+    assert tags(told) == ["2023-07-18 11"]

@@ -43,8 +43,8 @@ LISTENING_MUTANTS = (
         "any-memo-is-believed",
         "a memo counts only for the publication it was written after",
         TELLING,
-        'if body["commit"] == entry.commit_id else None',
-        'if body["commit"] else None',
+        'if body["commit"] != entry.commit_id:',
+        'if not body["commit"]:',
         (f"{LISTENERS}::test_a_driver_that_dies_after_the_put_leaves_nobody_untold",),
     ),
     Mutant(

@@ -109,3 +109,38 @@ class Hoarder:
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         return "x" * (1 << 16)
+
+
+class NoListener:
+    """Has no ears."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        pass
+
+
+class Exits(NoListener):
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        raise SystemExit("enough")
+
+
+class CannotSayWhy(NoListener):
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        raise _SpeechlessError
+
+
+class _SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("not even that")
+
+
+class DigsDeep(NoListener):
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        nested: Any = []
+        for _ in range(900):
+            nested = [nested]
+        return nested
+
+
+class HalfACharacter(NoListener):
+    def on_commit(self, event: CommitEvent, state: Any) -> Any:
+        raise OSError("cannot open /data/\udcff.csv")

@@ -103,7 +103,7 @@ class CatalogConflictError(Exception):
     def __init__(self, written: tuple[str, ...]) -> None:
         super().__init__(written)
         self.written = written
-        """Locations of metadata files that the catalog was to point to."""
+        """Locations of metadata files that the catalog was to point to. One may be in, see :meth:`Tables.unused`."""
 
 
 class Tables:
@@ -123,6 +123,17 @@ class Tables:
         self._identifier = identifier
         self._label = label
         self._embedded = embedded
+
+    def unused(self, conflict: CatalogConflictError) -> tuple[str, ...]:
+        """What a refused commit wrote and nobody points to. Empty where that cannot be told."""
+        try:
+            now = self.load()
+        except PwcError:
+            return ()
+        if now is None:
+            return ()
+        named = {now.metadata_location, *(entry.metadata_file for entry in now.metadata.metadata_log)}
+        return tuple(location for location in conflict.written if location not in named)
 
     def load(self) -> NativeTable | None:
         """The table as it is now, or None when there is none."""

@@ -106,7 +106,7 @@ class IcebergExpiry:
         try:
             after = self.tables.commit(native, _requirements(before), _updates(before, snapshot_ids, self.label))
         except CatalogConflictError as conflict:
-            self._delete(native, conflict.written)
+            self._delete(native, self.tables.unused(conflict))
             raise self._moved_on() from conflict
         except StorageError:
             # It may be in all the same. The table tells, now or to whoever expires next.

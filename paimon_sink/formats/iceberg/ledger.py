@@ -32,9 +32,9 @@ __all__ = [
     "properties_of",
     "read_ledger",
     "stored_ledger",
-    "watermark_key",
     "watermark_of",
     "watermark_on",
+    "watermark_property",
 ]
 
 BOOK, WATERMARK = "pwc.listeners", "pwc.watermark"
@@ -43,7 +43,7 @@ _WATERMARK_OF = "pwc.watermark."
 """The same a branch, for when the snapshots that say it have expired: other engines do not say it again."""
 _DROPPED = "pwc.ledger-dropped."
 """Set once a silent user left the ledger of a branch."""
-_WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
 """In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
 
@@ -209,12 +209,19 @@ def watermark_on(metadata: TableMetadata, head: Snapshot | None, *, branch: str)
     for snapshot in line:
         if (said := watermark_of(properties_of(snapshot))) is not None:
             return said
-    is_cut_off = not line or line[-1].parent_snapshot_id is not None
-    return _watermark(metadata.properties.get(watermark_key(branch))) if is_cut_off else None
+    stored, _, number = metadata.properties.get(watermark_key(branch), "").partition("@")
+    # Expired from below the line, not rolled back: only the property still knows.
+    is_below = not line or (_watermark(number) or 0) < (line[-1].sequence_number or 0)
+    return _watermark(stored) if is_below else None
 
 
 def watermark_of(properties: Mapping[str, str]) -> int | None:
     return _watermark(properties.get(WATERMARK))
+
+
+def watermark_property(watermark_ms: int, *, branch: str, metadata: TableMetadata) -> dict[str, str]:
+    """With the sequence number of the snapshot that says it, which tells where that stood once it has expired."""
+    return {watermark_key(branch): f"{watermark_ms}@{metadata.next_sequence_number()}"}
 
 
 def watermark_key(branch: str) -> str:

@@ -64,8 +64,8 @@ from paimon_sink.formats.iceberg.ledger import (
     properties_of,
     read_ledger,
     stored_ledger,
-    watermark_key,
     watermark_on,
+    watermark_property,
 )
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.metrics import MetricsPlan
@@ -191,7 +191,7 @@ class IcebergTable(Table):
         added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
         to_set, to_remove = ledger_changes(seen.stored, ledger, branch=self.branch, metadata=metadata, table=self.label)
         if plan.watermark_ms is not None:
-            to_set[watermark_key(self.branch)] = str(plan.watermark_ms)
+            to_set |= watermark_property(plan.watermark_ms, branch=self.branch, metadata=metadata)
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:

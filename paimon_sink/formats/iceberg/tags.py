@@ -78,8 +78,8 @@ class IcebergTags:
         try:
             after = self.tables.commit(native, requirements, (update,))
         except CatalogConflictError as conflict:
-            # May go: the catalog refused to point to them.
-            self.delete(conflict.written)
+            # May go: the catalog does not point to them, and did not.
+            self.delete(self.tables.unused(conflict))
             return False
         except StorageError:
             # It may be in all the same. The table tells.

@@ -45,8 +45,9 @@ class TagFiles:
     def _stays(self, snapshot_id: int) -> bool:
         """Whether no expiry can be at work on it.
 
-        It takes the oldest first and looks for new tags before each. So when the one before still stands, whoever
-        comes to this one sees the tag. The newest never goes.
+        Ours takes the oldest first and looks for new tags before each. So when the one before still stands, whoever
+        comes to this one sees the tag. The newest never goes. Java's looks for tags once: a tag set on an old snapshot
+        in that moment may name files that go.
         """
         if self.snapshots.read(snapshot_id) is None:
             return False
