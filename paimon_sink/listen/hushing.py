@@ -45,6 +45,8 @@ def _login_of(value: str) -> Iterable[str]:
 
 
 def hushed(text: str, secrets: Iterable[str]) -> str:
+    """Text that can be shown and written: without secrets, and without half characters, as file names may have."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
     return text

@@ -91,7 +91,7 @@ def test_it_says_what_paimon_says(made: Lake, server: Server) -> None:
             "path": made.open().location,
             "type": "application/json",
             "table": "sales.orders",
-            "partition": "day=2024-02-02",
+            "partition": "day=2024-02-02/",
             "params": "a=1",
         }
     ]
@@ -184,4 +184,4 @@ def test_a_server_that_is_down_is_not_asked_for_every_partition_and_no_secret_is
     server.answers = [GOOD]
     server.asked.clear()
     told.append(2, rows(7, day="2024-02-07"))
-    assert [asked["partition"] for asked in server.asked] == [f"day=2024-02-0{day}" for day in range(1, 7)]
+    assert [asked["partition"] for asked in server.asked] == [f"day=2024-02-0{day}/" for day in range(1, 7)]
