@@ -26,10 +26,6 @@ READYFLINK := $(VENVFLINK)/.installed
 PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
 
-# Tests commit thousands of times and wait for the disk each time. Memory, where there is enough, saves minutes.
-IN_MEMORY := $(shell [ -w /dev/shm ] && [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $$4}')" -gt 6000000 ] && echo /dev/shm)
-test check test-cluster test-connect test-minio races: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR),/tmp)
-
 # Many of them wait for a server, so there is one more than cores.
 PARALLEL := -n 3 --dist loadgroup
 PARALLEL_SPARK := -n 2 --dist loadgroup
