@@ -14,7 +14,6 @@ from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.formats.base import Table
-from paimon_sink.maintain.history import history
 from paimon_sink.maintain.reading import read_table
 
 __all__ = ["history_command", "waiting"]
@@ -38,9 +37,7 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
     with waiting(Console(stderr=True, quiet=as_json)):
         reading = read_table(table, user=user)
     check_user(user, reading, table)
-    found = history(
-        reading.publications, ledger=reading.ledger, books=reading.books, now_ms=SystemClock().now_ms(), user=user
-    )
+    found = reading.history(now_ms=SystemClock().now_ms(), user=user)
     if as_json:
         click.echo(json.dumps(history_json(found, table, user=user, last=last), indent=2))
     else:

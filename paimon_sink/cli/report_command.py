@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import click
@@ -17,8 +15,8 @@ from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.formats.base import Table
-from paimon_sink.maintain.history import history
 from paimon_sink.maintain.reading import read_table
+from paimon_sink.storage.exclusive import replace_local, write_new
 
 __all__ = ["report_command"]
 
@@ -40,9 +38,7 @@ def report_command(*, table: Table, output: str, user: str | None, last: int | N
     with waiting(Console(stderr=True)):
         reading = read_table(table, user=user, newest=last)
     check_user(user, reading, table)
-    found = history(
-        reading.publications, ledger=reading.ledger, books=reading.books, now_ms=SystemClock().now_ms(), user=user
-    )
+    found = reading.history(now_ms=SystemClock().now_ms(), user=user)
     text = page(found, label=table.label, location=table.location, user=user)
     if output == _STDOUT:
         click.echo(text, nl=False)
@@ -53,19 +49,7 @@ def report_command(*, table: Table, output: str, user: str | None, last: int | N
 
 def _write(path: Path, text: str) -> None:
     """At once: whoever serves the file to others never serves half of it."""
-    name = None
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", delete=False
-        ) as file:
-            name = file.name
-            file.write(text)
-        # As any new file: a temporary one is its owner's alone.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
+        replace_local(str(path), text.encode("utf-8"), write=write_new)
     except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
         raise PwcError(f"Cannot write {path}: {error.strerror or error}. Name another file with -o.") from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.formats.base import Publication, Table
-from paimon_sink.maintain.history import History, history
+from paimon_sink.maintain.history import History
 from paimon_sink.maintain.reading import Reading, read_table
 
 __all__ = ["Trouble", "View", "Watcher"]
@@ -89,7 +89,7 @@ class Watcher:
         return reading
 
     def _history(self, reading: Reading, now_ms: int) -> History:
-        return history(reading.publications, ledger=reading.ledger, books=reading.books, now_ms=now_ms, user=self.user)
+        return reading.history(now_ms=now_ms, user=self.user)
 
     def _failed(self, before: View, said: str) -> View:
         now_ms = self.clock.now_ms()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from paimon_sink.core.events import CommitEvent
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.listen.settings import Settings
 
-__all__ = ["PROCESS_TIME", "WATERMARK", "epoch_ms", "local_time", "mode_and_zone"]
+__all__ = ["PROCESS_TIME", "WATERMARK", "epoch_ms", "local_time", "mode_and_zone", "now_of"]
+
+log = logging.getLogger(__name__)
 
 WATERMARK, PROCESS_TIME = "watermark", "process-time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,6 +22,18 @@ def mode_and_zone(settings: Settings) -> tuple[str, tzinfo | None]:
     """By which clock, and in which zone: a watermark is read as UTC, the clock as the driver's own, as Paimon does."""
     mode = settings.choice("mode", PROCESS_TIME, WATERMARK)
     return mode, settings.parsed("time-zone", UTC if mode == WATERMARK else None, _zone)
+
+
+def now_of(event: CommitEvent, mode: str, *, so: str) -> int | None:
+    """What time an event says it is, by that clock. None, and a word in the log, where it has no watermark."""
+    if mode != WATERMARK:
+        return event.at_ms
+    if event.watermark_ms is None:
+        log.warning(
+            "Batch %d of %s has no watermark, so %s. Set watermarkColumn, or use mode=process-time.",
+            *(event.batch_id, event.table, so),
+        )
+    return event.watermark_ms
 
 
 def _zone(text: str) -> tzinfo:

@@ -16,7 +16,7 @@ from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, 
 from paimon_sink.listen.done_trigger import decode, encode
 from paimon_sink.listen.http_report import HttpReport, http_url
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.local_time import WATERMARK, epoch_ms, mode_and_zone
+from paimon_sink.listen.local_time import epoch_ms, mode_and_zone, now_of
 from paimon_sink.listen.partition_time import PartitionTime, formatter
 from paimon_sink.listen.settings import Settings
 
@@ -65,13 +65,7 @@ class MarkDone:
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         assert self._table is not None, "told without a table"
-        now_ms = event.watermark_ms if self._mode == WATERMARK else event.at_ms
-        if now_ms is None:
-            log.warning(
-                "Batch %d of %s has no watermark, so no partition is done by it. Set watermarkColumn, or use "
-                "mode=process-time.",
-                *(event.batch_id, event.table),
-            )
+        now_ms = now_of(event, self._mode, so="no partition is done by it")
         pending = decode(state).written(event.partitions, now_ms)
         pending, done, skipped = pending.split(
             now_ms, start_ms=self._start_ms, interval_ms=self._interval_ms, idle_ms=self._idle_ms

@@ -17,8 +17,9 @@ from paimon_sink.core.events import CommitEvent
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.core.strict_json import as_count, as_text, as_whole
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file, replace_file
+from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file
 from paimon_sink.listen.settings import Settings
+from paimon_sink.storage.exclusive import replace_local, write_new
 
 __all__ = ["Metrics", "Totals", "figures", "samples"]
 
@@ -58,7 +59,8 @@ class Metrics:
     def _expose(self, event: CommitEvent, totals: Totals) -> None:
         assert self._prometheus is not None
         path = own_file(self._prometheus, table=event.table, location=event.location, commit_user=event.commit_user)
-        replace_file(path, exposition(samples(event, totals)))
+        # All of it or nothing: the collector may read at any moment.
+        replace_local(str(path), exposition(samples(event, totals)).encode("utf-8", "replace"), write=write_new)
 
 
 # ---------------------------------------------------------------- figures

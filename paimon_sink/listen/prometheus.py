@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SUFFIX", "Sample", "exposition", "own_file", "replace_file"]
+__all__ = ["SUFFIX", "Sample", "exposition", "own_file"]
 
 SUFFIX = ".prom"
 """The collector reads no others."""
@@ -49,19 +47,6 @@ def own_file(path: Path, *, table: str, location: str, commit_user: str) -> Path
     short = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     readable = _NOT_IN_A_NAME.sub("-", table)[-_MOST_OF_A_NAME:].strip("-.")
     return path.with_name("-".join(filter(None, (path.name.removesuffix(SUFFIX), readable, short))) + SUFFIX)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """All of it or nothing: the collector may read at any moment."""
-    # By another suffix, so that the collector passes it by; for everybody to read, as umask has it.
-    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        part.write_text(text, encoding="utf-8", errors="replace")
-        part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
 
 
 def _help(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from paimon_sink.core.events import CommitEvent
 from paimon_sink.formats.base import Table
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.local_time import WATERMARK, local_time, mode_and_zone
+from paimon_sink.listen.local_time import local_time, mode_and_zone, now_of
 from paimon_sink.listen.settings import Settings
 from paimon_sink.listen.tag_periods import DAILY, DASHES, HOURLY, NO_DASHES, NO_DASHES_NO_SPACES, Periods
 
@@ -39,13 +39,8 @@ class Tags:
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         assert self._table is not None, "told without a table"
-        now_ms = event.watermark_ms if self._mode == WATERMARK else event.at_ms
+        now_ms = now_of(event, self._mode, so="no tag is due by it")
         if now_ms is None:
-            log.warning(
-                "Batch %d of %s has no watermark, so no tag is due by it. Set watermarkColumn, or use "
-                "mode=process-time.",
-                *(event.batch_id, event.table),
-            )
             return state
         following = self._following(state, self._table)
         try:

@@ -9,6 +9,7 @@ from paimon_sink.commit.book import Book, Seat
 from paimon_sink.commit.telling import standing_book
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
 from paimon_sink.formats.base import LedgerEntry, Publication, Table
+from paimon_sink.maintain.history import History, history
 
 __all__ = ["UNREADABLE", "Reading", "read_table"]
 
@@ -23,6 +24,10 @@ class Reading:
     ledger: Mapping[str, LedgerEntry]
     books: Mapping[str, Book]
     """By commit user. Those without listeners have none."""
+
+    def history(self, *, now_ms: int, user: str | None) -> History:
+        """The figures of all snapshots, or of one user's."""
+        return history(self.publications, ledger=self.ledger, books=self.books, now_ms=now_ms, user=user)
 
 
 def read_table(

@@ -20,7 +20,15 @@ from typing import Any
 
 from paimon_sink.core.errors import PutReplacedError, StorageError
 
-__all__ = ["ExclusivePut", "exclusive_put", "fsync_directory", "put_local", "write_new", "write_synced"]
+__all__ = [
+    "ExclusivePut",
+    "exclusive_put",
+    "fsync_directory",
+    "put_local",
+    "replace_local",
+    "write_new",
+    "write_synced",
+]
 
 ExclusivePut = Callable[[str, bytes], bool]
 
@@ -82,6 +90,19 @@ def _stays(temporary: str, path: str) -> bool:
             # May go: it can only replace what was just committed.
             _unlink_if_there(os.path.join(directory, found))
     return os.path.samefile(temporary, path)
+
+
+def replace_local(path: str, data: bytes, *, write: Callable[[str, bytes], None]) -> None:
+    """Create or replace a file, at once: readers see the old bytes or the new ones. Its directory must be there."""
+    directory, name = os.path.split(path)
+    temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+    try:
+        write(temporary, data)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def write_new(path: str, data: bytes) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
-from paimon_sink.storage.exclusive import fsync_directory, put_local, write_new, write_synced
+from paimon_sink.storage.exclusive import fsync_directory, put_local, replace_local, write_new, write_synced
 from paimon_sink.storage.output import LocalOutput, Output
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
 
@@ -32,26 +31,15 @@ class LocalStore(Store):
 
     def write(self, path: str, data: bytes) -> None:
         with self._doing("write", path):
-            self._replace(path, data, write_synced)
+            _make_directories(os.path.dirname(path))
+            replace_local(path, data, write=write_synced)
             fsync_directory(os.path.dirname(path))
 
     def write_memo(self, path: str, data: bytes) -> None:
         """Without waiting for the disk."""
         with self._doing("write", path):
-            self._replace(path, data, write_new)
-
-    @staticmethod
-    def _replace(path: str, data: bytes, write: Callable[[str, bytes], None]) -> None:
-        directory, name = os.path.split(path)
-        _make_directories(directory)
-        temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
-        try:
-            write(temporary, data)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+            _make_directories(os.path.dirname(path))
+            replace_local(path, data, write=write_new)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         with self._doing("create", path):

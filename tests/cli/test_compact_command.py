@@ -9,17 +9,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
+from tests.support.command_line import named
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
 
 
 def pwc(*arguments: str, **environment: str) -> Result:
     return CliRunner().invoke(cli, ["compact", *arguments], env={"COLUMNS": "80", **environment})
-
-
-def named(lake: Lake) -> list[str]:
-    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
-    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
 
 
 @pytest.fixture(params=places("local", "sqlite"))

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
+from tests.support.command_line import named
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, with_recorder
@@ -24,11 +25,6 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 def pwc(*arguments: str, columns: int = 80) -> Result:
     return CliRunner().invoke(cli, arguments, env={"COLUMNS": str(columns)})
-
-
-def named(lake: Lake) -> list[str]:
-    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
-    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
 
 
 def told(lake: Lake, *arguments: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from paimon_sink.cli.report_page import page
 from paimon_sink.cli.report_series import MOST_POINTS
 from paimon_sink.formats.base import Publication
 from paimon_sink.maintain.history import history
+from tests.support.command_line import named
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, with_recorder
@@ -41,11 +42,6 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 def pwc(*arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments)
-
-
-def named(lake: Lake) -> list[str]:
-    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
-    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
 
 
 @dataclass

@@ -9,17 +9,13 @@ from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
 from tests.support.batches import path_in
+from tests.support.command_line import named
 from tests.support.lake import Lake, rows
 from tests.support.s3 import S3Server
 
 
 def pwc(*arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments, env={"COLUMNS": "80"})
-
-
-def named(lake: Lake) -> list[str]:
-    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
-    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
 
 
 def lose_a_file(lake: Lake) -> str:

@@ -15,6 +15,7 @@ from paimon_sink.cli.main import cli
 from paimon_sink.cli.watch_frame import Room, frame
 from paimon_sink.cli.watch_state import Watcher
 from tests.support.clock import FakeClock
+from tests.support.command_line import named
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, with_recorder
@@ -29,11 +30,6 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 def pwc(*arguments: str, columns: int = 80) -> Result:
     return CliRunner().invoke(cli, arguments, env={"COLUMNS": str(columns)})
-
-
-def named(lake: Lake) -> list[str]:
-    pairs = [f"--option={key}={value}" for key, value in lake.options.items() if key != "warehouse"]
-    return ["--warehouse", lake.options["warehouse"], "--table", lake.table, *pairs]
 
 
 def told(lake: Lake, *arguments: str) -> dict[str, Any]:

@@ -137,9 +137,9 @@ class PaimonTable(Table):
         )
         self._merger = ManifestMerger(native, self._leftovers)
         self._decoded: dict[bytes, ManifestEntry] = {}
+        """Entries of the files that were checked last: a build needs them again."""
         self._stood: set[int] = set()
         """Snapshots of ours that stood, until another engine renamed its own over them."""
-        """Entries of the files that were checked last: a build needs them again."""
 
     # ------------------------------------------------------------ tasks
 
