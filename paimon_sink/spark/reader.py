@@ -16,6 +16,7 @@ from paimon_sink.formats.base import Split
 from paimon_sink.formats.registry import open_table
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.read.where import may_prune, rows_that_meet, where_filters
+from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 
 __all__ = ["PwcReader"]
@@ -48,6 +49,7 @@ class PwcReader(ds.DataSourceReader):
         return [_SplitPartition(split) for split in table.plan_splits(filters)]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+        ease_next_call()
         split = getattr(partition, "split", None)
         if split is None:
             return

@@ -23,6 +23,7 @@ from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.tidy import tidy_after_commit
 from paimon_sink.spark.context import TaskSettings
+from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import write_task
@@ -69,6 +70,7 @@ class _Writer:
         event_time_of(self._options, table.schema, case_sensitive=False)
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
+        ease_next_call()
         table, incoming = self.prepare()
         settings = TaskSettings.current()
         message = write_task(
