@@ -177,7 +177,7 @@ fuzz: $(READY) ## Hostile input, two thousand examples a test
 # Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
 bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-metrics bench-growth ## All benchmarks, into benchmarks/results (many hours)
+	bench-overhead bench-memory bench-metrics bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)
@@ -227,6 +227,10 @@ bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows 
 .PHONY: bench-metrics
 bench-metrics: $(PLOTS) ## What the listener metrics costs in a batch of a million rows (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/metrics_cost.py $(BENCH_ARGS)
+
+.PHONY: bench-profile
+bench-profile: java $(PLOTS41) ## Where the time goes between a Parquet file and a sink in Python (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/profile_path.py $(BENCH_ARGS)
 
 .PHONY: bench-steps
 bench-steps: $(READY) ## What the named steps cost when nobody listens

@@ -22,7 +22,7 @@ from rich.progress import Progress
 from benchmarks.report import RESULTS, Bar, bars, save, show
 from benchmarks.rows import SPARK_SCHEMA, Source
 from benchmarks.session import session
-from benchmarks.sinks import BY_KEY, Drain, Place, Sink, UnknownSinkError, chosen, session_conf, sinks
+from benchmarks.sinks import BY_KEY, ByRows, Place, Sink, UnknownSinkError, chosen, session_conf, sinks
 from tests.spark.support import Checkpoint
 
 BATCHES = 3
@@ -60,12 +60,13 @@ def _rows(sink: Sink, source: Source) -> DataFrame:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=3_000)
-    parser.add_argument("--sinks", nargs="+", choices=[key for key in BY_KEY if key != Drain.key])
+    replayable = [key for key, kind in BY_KEY.items() if kind.keeps_rows and not issubclass(kind, ByRows)]
+    parser.add_argument("--sinks", nargs="+", choices=replayable)
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     notes: list[str] = []
     try:
-        kinds = [kind for kind in chosen(given.sinks, notes.append) if kind is not Drain]
+        kinds = [kind for kind in chosen(given.sinks, notes.append) if kind.key in replayable]
     except UnknownSinkError as error:
         parser.error(str(error))
     with tempfile.TemporaryDirectory(prefix="pwc-replay-") as name:

@@ -21,7 +21,7 @@ from benchmarks.drain import DrainSource
 from benchmarks.rows import SPARK_SCHEMA
 from integration.jars import ICEBERG_SPARK, PAIMON_SPARK, Jar, JarError
 
-__all__ = ["BY_KEY", "LEVEL", "Place", "Sink", "UnknownSinkError", "chosen", "session_conf", "sinks"]
+__all__ = ["BY_KEY", "LEVEL", "ByRows", "Place", "Sink", "UnknownSinkError", "chosen", "session_conf", "sinks"]
 
 LEVEL = 3
 """Of zstd: what Spark's Parquet sink and Iceberg's JVM connector take by default."""
@@ -50,8 +50,8 @@ class Sink(ABC):
     jar: ClassVar[Jar | None] = None
     keeps_rows: ClassVar[bool] = True
     """Whether what it writes can be read again."""
-    on_request: ClassVar[bool] = False
-    """Left out unless it is asked for."""
+    settings: ClassVar[Mapping[str, str]] = {}
+    """Of the session, while it writes."""
 
     def __init__(self, place: Place) -> None:
         self.spark = place.spark
@@ -66,6 +66,17 @@ class Sink(ABC):
     def prepare(self) -> None:
         """Make an empty place to write to."""
         self.directory.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def with_settings(self) -> Iterator[None]:
+        before = {key: self.spark.conf.get(key) for key in self.settings}
+        for key, value in self.settings.items():
+            self.spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            for key, old in before.items():
+                self.spark.conf.set(key, str(old))
 
     @abstractmethod
     def write(self, rows: DataFrame) -> None:
@@ -160,37 +171,22 @@ class OursOnIceberg(Ours):
     format, level_property = "iceberg", "write.parquet.compression-level"
 
 
-class LargeBatches(OursOnPaimon):
-    """The same with fewer, larger Arrow batches on the way from Spark."""
+class ByRows(Sink):
+    """The same, but Spark ends an Arrow batch by its rows alone, and does not measure it after every row."""
 
-    key, name = "ours-large-batches", "paimon-sink, Paimon, large Arrow batches"
-    on_request = True
-    settings: ClassVar[Mapping[str, str]] = {
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        "spark.sql.execution.pandas.udf.buffer.size": "1048576",
-    }
+    settings: ClassVar[Mapping[str, str]] = {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
 
-    def write(self, rows: DataFrame) -> None:
-        with self._set():
-            super().write(rows)
 
-    def stream(self, rows: DataFrame, checkpoint: Path) -> None:
-        with self._set():
-            super().stream(rows, checkpoint)
+class DrainByRows(ByRows, Drain):
+    key, name = "drain-by-rows", f"{Drain.name}, by rows"
 
-    @contextmanager
-    def _set(self) -> Iterator[None]:
-        before = {key: self.spark.conf.get(key, None) for key in self.settings}
-        for key, value in self.settings.items():
-            self.spark.conf.set(key, value)
-        try:
-            yield
-        finally:
-            for key, old in before.items():
-                if old is None:
-                    self.spark.conf.unset(key)
-                else:
-                    self.spark.conf.set(key, old)
+
+class OursOnPaimonByRows(ByRows, OursOnPaimon):
+    key, name = "ours-paimon-by-rows", f"{OursOnPaimon.name}, by rows"
+
+
+class OursOnIcebergByRows(ByRows, OursOnIceberg):
+    key, name = "ours-iceberg-by-rows", f"{OursOnIceberg.name}, by rows"
 
 
 class JvmSink(Sink):
@@ -270,7 +266,18 @@ class IcebergJvm(JvmSink):
 
 
 BY_KEY: Mapping[str, type[Sink]] = {
-    kind.key: kind for kind in (Drain, SparkParquet, OursOnPaimon, OursOnIceberg, PaimonJvm, IcebergJvm, LargeBatches)
+    kind.key: kind
+    for kind in (
+        Drain,
+        DrainByRows,
+        SparkParquet,
+        OursOnPaimon,
+        OursOnPaimonByRows,
+        OursOnIceberg,
+        OursOnIcebergByRows,
+        PaimonJvm,
+        IcebergJvm,
+    )
 }
 
 
@@ -283,8 +290,6 @@ def chosen(keys: Iterable[str] | None, say: Callable[[str], object]) -> list[typ
         return found
     found = []
     for kind in BY_KEY.values():
-        if kind.on_request:
-            continue
         try:
             _check(kind)
             found.append(kind)

@@ -153,11 +153,12 @@ def test_markdown_leaves_out_what_is_only_for_machines() -> None:
 
 IN_ONE_JVM = """
 import sys
-from benchmarks import replay, throughput
+from benchmarks import profile_path, replay, throughput
 
 to = ["--results", sys.argv[1]]
 few = ["--rows", "400", "--batches", "2", "--rounds", "1", "--warmups", "0"]
-throughput.main(["batch", *few, "--sinks", "drain", "ours-paimon", *to])
+throughput.main(["batch", *few, "--sinks", "drain", "ours-paimon", "ours-paimon-by-rows", *to])
+profile_path.main(["--rows", "20000", "--rounds", "1", "--sinks", "drain", "ours-paimon-by-rows", *to])
 replay.main(["--rows", "300", "--sinks", "ours-paimon", "ours-iceberg", *to])
 """
 
@@ -170,7 +171,12 @@ def test_spark_writes_and_replays_the_same_rows_through_every_sink(tmp_path: Pat
 
     found = {name.partition("-spark")[0]: rows for name, rows in results(tmp_path).items()}
     speeds = [(row["who"], row["seconds"] > 0) for row in found["throughput-batch"]]
-    assert speeds == [("Arrow drain (writes nothing)", True), ("paimon-sink, Paimon", True)]
+    assert speeds == [
+        ("Arrow drain (writes nothing)", True),
+        ("paimon-sink, Paimon", True),
+        ("paimon-sink, Paimon, by rows", True),
+    ]
+    assert [row["JVM s"] > 0 and row["Python s"] > 0 for row in found["profile"]] == [True, True]
     assert [row["who"] for row in found["bytes"]] == ["paimon-sink, Paimon"]
     assert [(row["who"], row["rows in the table"], row["doubled"]) for row in found["replay"]] == [
         ("paimon-sink, Paimon", 300, 0),

@@ -278,13 +278,18 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Create the bucket, write to it and list it: a server that accepts connections may still refuse these."""
+    """Create the bucket, write to it and list it: a server that accepts connections may still refuse these.
+
+    The catalog's warehouse comes later than the bucket.
+    """
     deadline = time.monotonic() + _READY_WITHIN_S
     while True:
         if process is not None and process.poll() is not None:
             raise RuntimeError(f"it left with exit code {process.returncode}")
         try:
             _use_bucket(server)
+            if server.iceberg_uri is not None:
+                _use_catalog(server)
         except Exception:
             if time.monotonic() > deadline:
                 raise
@@ -318,3 +323,11 @@ def _use_bucket(server: S3Server) -> None:
         client.delete_object(Bucket=server.bucket, Key=".ready")
     finally:
         client.close()
+
+
+def _use_catalog(server: S3Server) -> None:
+    from pyiceberg.catalog.rest import RestCatalog
+
+    options = server.iceberg_options()
+    asked = {key.removeprefix("catalog."): value for key, value in options.items() if key.startswith("catalog.")}
+    RestCatalog("ready", warehouse=options["warehouse"], **asked).list_namespaces()
