@@ -32,7 +32,7 @@ from benchmarks.sinks import BY_KEY, LEVEL, Place, Sink, session_conf, sinks
 from benchmarks.throughput import BATCHES, FILES_A_BATCH, ROWS, TASKS, Job, shared_out, spark_version
 
 _KEYS = ("drain", "drain-by-rows", "ours-paimon", "ours-paimon-by-rows", "ours-iceberg-by-rows")
-_TASK = "Executor task launch"
+_TASK = "Executor task"
 _PARTS: Mapping[str, Sequence[str]] = {
     "measure": ("ArrowWriter.sizeInBytes",),
     "copy": ("ArrowWriter.write", "ArrowWriter.finish", "ArrowFieldWriter.write"),
@@ -70,36 +70,38 @@ class Seen:
 
 
 @contextmanager
-def recorded(seen: Seen, jvm: psutil.Process, scratch: Path) -> Iterator[None]:
+def recorded(seen: Seen, spark: SparkSession, scratch: Path) -> Iterator[None]:
     """Adds what happens within to what was seen."""
-    recording = scratch / "recording.jfr"
-    _jcmd(jvm, "JFR.start", "name=pwc", "settings=profile")
-    before = _cpu(jvm)
+    file, java = scratch / "recording.jfr", spark.sparkContext._jvm.jdk.jfr  # type: ignore[union-attr]
+    recording = java.Recording(java.Configuration.getConfiguration("profile"))
+    recording.setDestination(spark.sparkContext._jvm.java.io.File(str(file)).toPath())  # type: ignore[union-attr]
+    recording.start()
+    before = _cpu(spark)
     try:
         yield
     finally:
-        after = _cpu(jvm)
-        _jcmd(jvm, "JFR.stop", "name=pwc", f"filename={recording}")
+        after = _cpu(spark)
+        recording.stop()
+        recording.close()
     seen.jvm_seconds += after[0] - before[0]
     seen.python_seconds += after[1] - before[1]
-    seen.samples.update(_parts_of(recording))
+    seen.samples.update(_parts_of(file))
 
 
-def _jcmd(jvm: psutil.Process, *command: str) -> None:
-    subprocess.run(["jcmd", str(jvm.pid), *command], check=True, capture_output=True)
-
-
-def _cpu(jvm: psutil.Process) -> tuple[float, float]:
+def _cpu(spark: SparkSession) -> tuple[float, float]:
     """Processor seconds so far: of the JVM, and of all Pythons below it."""
-    return _seconds(jvm), sum(_seconds(child) for child in jvm.children(recursive=True))
+    jvm = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
+    times = jvm.cpu_times()
+    return times.user + times.system, sum(_seconds(child) for child in jvm.children(recursive=True))
 
 
 def _seconds(process: psutil.Process) -> float:
+    """Its own, and those of its children that ended."""
     try:
         times = process.cpu_times()
     except psutil.NoSuchProcess:
         return 0
-    return times.user + times.system
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _parts_of(recording: Path) -> Iterator[str]:
@@ -137,28 +139,24 @@ def run(given: argparse.Namespace, directory: Path, console: Console) -> list[di
     kinds = [BY_KEY[key] for key in given.sinks]
     conf = {**session_conf(kinds, directory), **shared_out(source, TASKS)}
     with session(directory, conf) as spark, Progress(console=console, transient=True) as progress:
-        job, jvm = Job(spark, source, directory), _jvm(spark)
+        job = Job(spark, source, directory)
         seen = [Seen(sink) for sink in sinks(kinds, Place(spark, directory, LEVEL))]
         bar = progress.add_task("writes", total=(1 + given.rounds) * len(seen))
         for number in range(1 + given.rounds):
             for one in seen:
                 # The first warms up.
-                _write(one if number else Seen(one.sink), job, jvm, directory)
+                _write(one if number else Seen(one.sink), job)
                 progress.advance(bar)
     return [one.row() for one in seen]
 
 
-def _write(seen: Seen, job: Job, jvm: psutil.Process, scratch: Path) -> None:
+def _write(seen: Seen, job: Job) -> None:
     seen.sink.prepare()
     try:
-        with seen.sink.with_settings(), recorded(seen, jvm, scratch):
+        with seen.sink.with_settings(), recorded(seen, job.spark, job.scratch):
             job.batch(seen.sink)
     finally:
         seen.sink.clear()
-
-
-def _jvm(spark: SparkSession) -> psutil.Process:
-    return psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

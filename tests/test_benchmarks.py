@@ -167,7 +167,9 @@ replay.main(["--rows", "300", "--sinks", "ours-paimon", "ours-iceberg", *to])
 @pytest.mark.slow
 def test_spark_writes_and_replays_the_same_rows_through_every_sink(tmp_path: Path) -> None:
     # A process of its own: the session of the other tests stays as it is.
-    subprocess.run([sys.executable, "-c", IN_ONE_JVM, str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-c", IN_ONE_JVM, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
 
     found = {name.partition("-spark")[0]: rows for name, rows in results(tmp_path).items()}
     speeds = [(row["who"], row["seconds"] > 0) for row in found["throughput-batch"]]
