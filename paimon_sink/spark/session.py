@@ -12,11 +12,11 @@ from paimon_sink.spark.source import PwcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["attach", "register", "use_this_python"]
+__all__ = ["REDACTION", "SECRET_OPTIONS", "attach", "register", "use_this_python"]
 
-_REDACTION = "spark.sql.redaction.options.regex"
+REDACTION = "spark.sql.redaction.options.regex"
 _SPARKS_DEFAULT = "(?i)url"
-_SECRET_KEYS = r"(?i)(s3|catalog|listener)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
+SECRET_OPTIONS = r"(?i)(s3|catalog|listener)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
 """Spelt so that Spark does not take the pattern itself for a secret: a Connect server would refuse to tell it."""
 
 
@@ -37,9 +37,9 @@ def attach(spark: SparkSession, view: str, **options: str) -> None:
 
 def _hide_secrets(spark: SparkSession) -> None:
     """Spark prints options in its plans and hides what it takes for a secret; an access key is not, by itself."""
-    hidden = spark.conf.get(_REDACTION, _SPARKS_DEFAULT) or ""
-    if _SECRET_KEYS not in hidden:
-        spark.conf.set(_REDACTION, "|".join(filter(None, (hidden, _SECRET_KEYS))))
+    hidden = spark.conf.get(REDACTION, _SPARKS_DEFAULT) or ""
+    if SECRET_OPTIONS not in hidden:
+        spark.conf.set(REDACTION, "|".join(filter(None, (hidden, SECRET_OPTIONS))))
 
 
 def use_this_python(spark: SparkSession) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from paimon_sink.spark.session import REDACTION, SECRET_OPTIONS
 from tests.spark.processes import EXECUTORS, HOST, ClusterDaemons, ConnectServer
 
 __all__ = ["VARIABLE", "Where", "chosen", "session", "why_not"]
@@ -74,12 +75,22 @@ def _on_cluster(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession
 
 @contextmanager
 def _over_connect(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    with ConnectServer("local[2,2]", conf, scratch / "server") as server:
+    # As docs/deploy.md has it: some errors are worded outside the session, and know nothing of its settings.
+    hiding = {REDACTION: f"(?i)url|{SECRET_OPTIONS}"}
+    with ConnectServer("local[2,2]", {**conf, **hiding}, scratch / "server") as server, _remote(server.address):
         found = SparkSession.builder.remote(server.address).getOrCreate()
         try:
             yield found
         finally:
             found.stop()
+
+
+@contextmanager
+def _remote(address: str) -> Iterator[None]:
+    """Who asks for a session without saying where gets one there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_REMOTE", address)
+        yield
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from paimon_sink.spark.session import REDACTION, SECRET_OPTIONS
 from tests.support.lake import Lake
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("processes")]
@@ -45,3 +46,7 @@ def test_the_example_of_spark_connect_runs_as_it_stands(tmp_path: Path) -> None:
     lake = Lake({"warehouse": str(tmp_path / "lake")})
     assert lake.ids() == [1, 1, 2, 2, 3]
     assert [snapshot["commitKind"] for snapshot in lake.snapshots()] == ["APPEND", "APPEND", "APPEND", "COMPACT"]
+
+
+def test_the_page_has_the_pattern_of_secret_options_as_it_is() -> None:
+    assert f"{REDACTION}=(?i)url|{SECRET_OPTIONS}'" in PAGE.read_text(encoding="utf-8")

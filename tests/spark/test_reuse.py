@@ -6,7 +6,7 @@ import gc
 import importlib
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from zipimport import zipimporter
 
@@ -100,18 +100,25 @@ def test_a_process_that_spark_does_not_keep_is_left_alone(worker: Path, monkeypa
 def test_a_worker_that_wrote_keeps_neither_finders_of_spark_nor_its_modules_for_the_next_call(
     spark: SparkSession, local_lake: Lake
 ) -> None:
-    probe(spark)  # imports this module there, so that the second probe imports nothing
+    probe(spark)  # imports what it needs, so that the second one imports nothing
     for _ in range(2):
         save(spark.range(0, 2, 1, numPartitions=2), local_lake)
     assert (0, True) in probe(spark)
 
 
 def probe(spark: SparkSession) -> list[tuple[int, bool]]:
-    rows = spark.range(0, 2, 1, numPartitions=2).mapInArrow(_seen, "finders long, set_aside boolean").collect()
+    rows = spark.range(0, 2, 1, numPartitions=2).mapInArrow(_made_here(), "finders long, set_aside boolean").collect()
     return [(row.finders, row.set_aside) for row in rows]
 
 
-def _seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _ in batches:
-        found = [f for f in sys.path_importer_cache.values() if isinstance(f, zipimporter) and "spark" in f.archive]
-        yield pa.RecordBatch.from_pydict({"finders": [len(found)], "set_aside": [gc.get_freeze_count() > 0]})
+def _made_here() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function that travels as a whole: a worker need not import this module, and with it look along its path."""
+
+    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            found = [
+                f for f in sys.path_importer_cache.values() if isinstance(f, zipimporter) and "pyspark" in f.archive
+            ]
+            yield pa.RecordBatch.from_pydict({"finders": [len(found)], "set_aside": [gc.get_freeze_count() > 0]})
+
+    return seen
