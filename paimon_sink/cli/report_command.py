@@ -16,7 +16,7 @@ from paimon_sink.core.clock import SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.reading import read_table
-from paimon_sink.storage.exclusive import replace_local, write_new
+from paimon_sink.storage.durable import replace_local, write_new
 
 __all__ = ["report_command"]
 

@@ -19,7 +19,7 @@ from paimon_sink.core.strict_json import as_count, as_text, as_whole
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file
 from paimon_sink.listen.settings import Settings
-from paimon_sink.storage.exclusive import replace_local, write_new
+from paimon_sink.storage.durable import replace_local, write_new
 
 __all__ = ["Metrics", "Totals", "figures", "samples"]
 

@@ -19,16 +19,9 @@ from contextlib import suppress
 from typing import Any
 
 from paimon_sink.core.errors import PutReplacedError, StorageError
+from paimon_sink.storage.durable import fsync_directory, temporary_beside, write_synced
 
-__all__ = [
-    "ExclusivePut",
-    "exclusive_put",
-    "fsync_directory",
-    "put_local",
-    "replace_local",
-    "write_new",
-    "write_synced",
-]
+__all__ = ["ExclusivePut", "exclusive_put", "put_local"]
 
 ExclusivePut = Callable[[str, bytes], bool]
 
@@ -47,8 +40,7 @@ def put_local(path: str, data: bytes) -> bool:
     """Write a synced temporary file, then hard-link it to ``path``: the name appears at once and with all its bytes."""
     if os.path.lexists(path):
         return False
-    directory, name = os.path.split(path)
-    temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
+    temporary = temporary_beside(path)
     try:
         write_synced(temporary, data)
         created = _link(temporary, path)
@@ -57,7 +49,7 @@ def put_local(path: str, data: bytes) -> bool:
     finally:
         _unlink_if_there(temporary)
     if created:
-        fsync_directory(directory)
+        fsync_directory(os.path.dirname(path))
     return created
 
 
@@ -90,42 +82,6 @@ def _stays(temporary: str, path: str) -> bool:
             # May go: it can only replace what was just committed.
             _unlink_if_there(os.path.join(directory, found))
     return os.path.samefile(temporary, path)
-
-
-def replace_local(path: str, data: bytes, *, write: Callable[[str, bytes], None]) -> None:
-    """Create or replace a file, at once: readers see the old bytes or the new ones. Its directory must be there."""
-    directory, name = os.path.split(path)
-    temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
-    try:
-        write(temporary, data)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def write_new(path: str, data: bytes) -> None:
-    """Write a new file, and leave it to the system when the disk has it."""
-    with open(path, "xb") as file:
-        file.write(data)
-
-
-def write_synced(path: str, data: bytes) -> None:
-    """Write a new file and wait until the disk has it."""
-    with open(path, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def fsync_directory(directory: str) -> None:
-    """Make names in ``directory`` survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unlink_if_there(path: str) -> None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from paimon_sink.core.errors import StorageError
-from paimon_sink.storage.exclusive import fsync_directory
+from paimon_sink.storage.durable import fsync_directory, synced_later
 
 __all__ = ["BufferedOutput", "LocalOutput", "Output", "UploadOutput"]
 
@@ -107,7 +107,7 @@ class Output(ABC):
 
 
 class LocalOutput(Output):
-    """A file on a local disk, synced with its directory at close."""
+    """A file on a local disk, synced with its directory at close, or with others (``synced_together``)."""
 
     def __init__(self, path: str, failed: Failed) -> None:
         super().__init__(path, failed)
@@ -117,10 +117,15 @@ class LocalOutput(Output):
         self._file.write(data)
 
     def _publish(self) -> None:
+        later = synced_later()
         with self._file:
             self._file.flush()
-            os.fsync(self._file.fileno())
-        fsync_directory(os.path.dirname(self.path))
+            if later is None:
+                os.fsync(self._file.fileno())
+        if later is None:
+            fsync_directory(os.path.dirname(self.path))
+        else:
+            later.append(self.path)
 
     def _abandon(self) -> None:
         with suppress(OSError):

@@ -12,6 +12,7 @@ from paimon_sink.core.errors import CorruptTableError, MessageError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage import exclusive
+from paimon_sink.storage.durable import write_synced
 from tests.support.batches import opened, path_in, sealed
 from tests.support.lake import Lake, rows
 
@@ -19,7 +20,6 @@ from tests.support.lake import Lake, rows
 @pytest.mark.fault(14)
 def test_a_put_that_comes_second_by_a_moment_replaces_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "snapshot-1"
-    write_synced = exclusive.write_synced
 
     def write_and_let_another_in(temporary: str, data: bytes) -> None:
         """Between our look at the name and our link, another writer puts its own file."""

@@ -5,54 +5,103 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.durable import synced_together
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store, open_store
 
 
-def test_a_put_is_on_disk_before_it_has_its_name(local_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
+@pytest.fixture
+def events(local_store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the disk is asked for, in order."""
+    found: list[str] = []
     sync, link = os.fsync, os.link
 
     def recording_sync(descriptor: int) -> None:
-        events.append("directory" if os.path.isdir(f"/dev/fd/{descriptor}") else "file")
+        found.append("directory" if os.path.isdir(f"/dev/fd/{descriptor}") else "file")
         sync(descriptor)
 
     def recording_link(source: str, target: str) -> None:
-        events.append("link")
+        found.append("link")
         link(source, target)
 
     local_store.mkdirs(local_store.root)
     monkeypatch.setattr(os, "fsync", recording_sync)
     monkeypatch.setattr(os, "link", recording_link)
+    return found
 
+
+def write(store: Store, name: str) -> None:
+    store.write(store.join(store.root, name), b"x")
+
+
+def stream(store: Store, name: str) -> None:
+    with store.open_output(store.join(store.root, name)) as output:
+        output.write(b"x")
+
+
+def test_a_put_is_on_disk_before_it_has_its_name(local_store: Store, events: list[str]) -> None:
     assert local_store.put_if_absent(local_store.join(local_store.root, "snapshot-1"), b"x")
 
     assert events == ["file", "link", "directory"]
 
 
-def test_writes_and_outputs_are_synced_with_their_directories(
-    local_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[str] = []
-    sync = os.fsync
+def test_writes_and_outputs_are_synced_with_their_directories(local_store: Store, events: list[str]) -> None:
+    write(local_store, "written")
+    stream(local_store, "streamed")
 
-    def recording_sync(descriptor: int) -> None:
-        synced.append("directory" if os.path.isdir(f"/dev/fd/{descriptor}") else "file")
-        sync(descriptor)
+    assert events == ["file", "directory", "file", "directory"]
 
-    local_store.mkdirs(local_store.root)
-    monkeypatch.setattr(os, "fsync", recording_sync)
 
-    local_store.write(local_store.join(local_store.root, "written"), b"x")
-    with local_store.open_output(local_store.join(local_store.root, "streamed")) as output:
-        output.write(b"x")
+def test_an_empty_file_is_synced_by_its_name(local_store: Store, events: list[str]) -> None:
+    local_store.write(local_store.join(local_store.root, "empty"), b"")
 
-    assert synced == ["file", "directory", "file", "directory"]
+    assert events == ["directory"]
+
+
+def test_what_a_block_writes_is_synced_at_its_end_and_its_directory_once(local_store: Store, events: list[str]) -> None:
+    with synced_together():
+        write(local_store, "written")
+        stream(local_store, "streamed")
+        assert events == []
+
+    assert events == ["file", "file", "directory"]
+    write(local_store, "later")
+    assert events == ["file", "file", "directory", "file", "directory"]
+
+
+def test_a_block_in_a_block_syncs_what_is_its_own(local_store: Store, events: list[str]) -> None:
+    with synced_together():
+        write(local_store, "outer")
+        with synced_together():
+            write(local_store, "inner")
+        assert events == ["file", "directory"]
+
+    assert events == ["file", "directory"] * 2
+
+
+def test_a_block_that_fails_waits_for_nothing(local_store: Store, events: list[str]) -> None:
+    with suppress(ValueError), synced_together():
+        write(local_store, "written")
+        raise ValueError("midway")
+
+    assert events == []
+    write(local_store, "later")
+    assert events == ["file", "directory"]
+
+
+def test_another_thread_waits_for_its_own_files(local_store: Store, events: list[str]) -> None:
+    with synced_together():
+        other = threading.Thread(target=write, args=(local_store, "of another thread"))
+        other.start()
+        other.join()
+
+        assert events == ["file", "directory"]
 
 
 def test_a_reader_never_sees_part_of_a_put(local_store: Store) -> None:

@@ -13,7 +13,7 @@ from typing import IO, Any, Self
 
 import pytest
 
-from paimon_sink.storage import exclusive, output
+from paimon_sink.storage import durable, output
 
 __all__ = ["Disk", "filling_disk", "small_filesystem"]
 
@@ -77,7 +77,7 @@ def filling_disk() -> Iterator[Disk]:
         return _File(disk, open(path, mode))
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (output, exclusive):
+        for module in (output, durable):
             patch.setattr(module, "open", open_on_disk, raising=False)
         yield disk
 

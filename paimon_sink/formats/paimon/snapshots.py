@@ -107,7 +107,7 @@ class SnapshotFiles:
 
     def write_hint(self, snapshot_id: int) -> None:
         """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
-        self.store.write(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
+        self.store.write_memo(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
         """The ledger a snapshot of ours carries, together with the snapshot itself; other engines' ones have none."""

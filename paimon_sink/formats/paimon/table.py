@@ -83,6 +83,7 @@ from paimon_sink.formats.paimon.snapshots import (
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.paimon.types import arrow_schema
+from paimon_sink.storage.durable import synced_together
 from paimon_sink.storage.store import Store
 
 __all__ = ["PaimonTable"]
@@ -227,12 +228,13 @@ class PaimonTable(Table):
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
         names = [base_list, delta_list]
         try:
-            manifests = self._manifests.rolling_write(
-                entries, self.native.options.manifest_target_size(), f"manifest-{unique}"
-            )
-            names.extend(manifest.file_name for manifest in manifests)
-            base_size = self._lists.write(base_list, merged.manifests)
-            delta_size = self._lists.write(delta_list, manifests)
+            with synced_together():
+                manifests = self._manifests.rolling_write(
+                    entries, self.native.options.manifest_target_size(), f"manifest-{unique}"
+                )
+                names.extend(manifest.file_name for manifest in manifests)
+                base_size = self._lists.write(base_list, merged.manifests)
+                delta_size = self._lists.write(delta_list, manifests)
         except Exception as error:
             # May go: the snapshot that would name them was not put.
             self._delete_manifests([*names, *merged.names])
