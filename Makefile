@@ -115,11 +115,11 @@ test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 	@$(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
 
 .PHONY: integration
-integration: java $(READY) ## Long runs against real clusters and servers, S3 being MinIO (built from source once unless Docker is there)
+integration: test-minio ## The whole S3 suite and long runs on a real MinIO server (built from source once unless Docker is there)
 	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop $(PYTEST_ARGS)
 
 .PHONY: test-minio
-test-minio: java $(READY) ## All S3 tests again, on MinIO
+test-minio: java $(READY) ## Only the S3 suite, on MinIO
 	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
 	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
 

@@ -124,7 +124,9 @@ def _wanted(stack: ExitStack) -> S3Server | None:
         raise RuntimeError(f"PWC_S3_SERVER is {kind}; it may be {', '.join(kinds)}.")
     server = kinds[kind](stack)
     if server is None:
-        raise RuntimeError(f"PWC_S3_SERVER asks for {kind}: start Docker, or put minio on PATH (make test-minio does).")
+        raise RuntimeError(
+            f"PWC_S3_SERVER asks for {kind}: start Docker, or put minio on PATH, as make integration does."
+        )
     return server
 
 

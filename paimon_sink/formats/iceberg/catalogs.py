@@ -123,6 +123,7 @@ class Tables:
         self._identifier = identifier
         self._label = label
         self._embedded = embedded
+        self._known: dict[str, bytes] = {}
 
     def unused(self, conflict: CatalogConflictError) -> tuple[str, ...]:
         """What a refused commit wrote and nobody points to. Empty where that cannot be told."""
@@ -140,7 +141,7 @@ class Tables:
         if self._embedded is not None and not os.path.exists(self._embedded):
             # Looking must not leave a catalog behind.
             return None
-        with self._asking(), files_on_record() as record:
+        with self._asking(), files_on_record(self._known) as record:
             # Before the block: a catalog that cannot be opened is no broken table.
             self._catalog()
             try:
@@ -190,7 +191,7 @@ class Tables:
         self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> TableMetadata:
         """Publish, once: nobody below tries again. A conflict tells what was written all the same."""
-        with self._asking(), files_on_record() as record:
+        with self._asking(), files_on_record(self._known) as record:
             try:
                 return self._catalog().commit_table(table, requirements, updates).metadata
             except CommitFailedException as error:

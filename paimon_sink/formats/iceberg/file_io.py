@@ -28,6 +28,7 @@ FILE_IO = f"{__name__}.StoreFileIO"
 
 _ALIASES = ("s3a://", "s3n://")
 _METADATA = (".avro", ".json")
+_TABLE_METADATA = ".metadata.json"
 
 
 @dataclass
@@ -36,15 +37,26 @@ class Record:
 
     read: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
+    known: dict[str, bytes] = field(default_factory=dict)
+    """The last metadata file, by its location. None ever changes: a new state of a table is a file of a new name."""
+
+    def knows(self, location: str, data: bytes) -> None:
+        if location.endswith(_TABLE_METADATA):
+            self.known.clear()
+            self.known[location] = data
 
 
 _on_record: ContextVar[Record | None] = ContextVar("on_record", default=None)
 
 
 @contextmanager
-def files_on_record() -> Iterator[Record]:
-    """What is read and written inside the block, by whatever file access a catalog opens for itself."""
-    record = Record()
+def files_on_record(known: dict[str, bytes]) -> Iterator[Record]:
+    """What is read and written inside the block, by whatever file access a catalog opens for itself.
+
+    A catalog reads the metadata of a table anew each time it is asked. What is ``known`` from the last time is not
+    fetched again.
+    """
+    record = Record(known=known)
     token = _on_record.set(record)
     try:
         yield record
@@ -115,9 +127,17 @@ class _File(InputFile, OutputFile):
         if on_record is not None:
             on_record.read.append(self.location)
         if self._path.endswith(_METADATA):
-            # Read whole, by one request.
-            return io.BytesIO(self._store.read(self._path))
+            return io.BytesIO(self._whole(on_record))
         return self._store.open_input(self._path)
+
+    def _whole(self, on_record: Record | None) -> bytes:
+        """By one request, or by none."""
+        if on_record is None:
+            return self._store.read(self._path)
+        if self.location not in on_record.known:
+            on_record.knows(self.location, data := self._store.read(self._path))
+            return data
+        return on_record.known[self.location]
 
     def to_input_file(self) -> InputFile:
         return self
@@ -132,6 +152,8 @@ class _File(InputFile, OutputFile):
             on_record.written.append(self.location)
         self._store.write(self._path, data)
         self._written = len(data)
+        if on_record is not None:
+            on_record.knows(self.location, data)
 
 
 class _Whole:
