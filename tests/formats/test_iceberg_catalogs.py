@@ -197,16 +197,19 @@ def test_metadata_that_others_replaced_before_it_was_read_is_not_called_broken(
     iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake = iceberg_sqlite_lake.with_options(**{"table.write.metadata.previous-versions-max": "1"})
+    other = lake.with_options(commitUser="other")
     lake.append(0, rows(0))
     table = lake.open()
+    # What the table knows from being opened is old, so that it has to read.
+    other.append(0, rows(10))
     read, moves = StoreFileIO.new_input, iter([True])
 
     def after_others_moved_on(self: StoreFileIO, location: str) -> Any:
         if location.endswith(".metadata.json") and next(moves, False):
-            for number in range(3):
-                lake.with_options(commitUser="other").append(number, rows(10 + number))
+            for number in range(1, 4):
+                other.append(number, rows(10 + number))
         return read(self, location)
 
     monkeypatch.setattr(StoreFileIO, "new_input", after_others_moved_on)
 
-    assert len(table.history()) == 4
+    assert len(table.history()) == 5
