@@ -177,7 +177,7 @@ fuzz: $(READY) ## Hostile input, two thousand examples a test
 # Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
 bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-metrics bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
+	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)
@@ -231,6 +231,10 @@ bench-metrics: $(PLOTS) ## What the listener metrics costs in a batch of a milli
 .PHONY: bench-profile
 bench-profile: java $(PLOTS41) ## Where the time goes between a Parquet file and a sink in Python (BENCH_ARGS=…)
 	@$(VENV41)/bin/python benchmarks/profile_path.py $(BENCH_ARGS)
+
+.PHONY: bench-encoding
+bench-encoding: $(PLOTS) ## What it costs to make Parquet of rows, as tasks do it and in other ways (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/encoding.py $(BENCH_ARGS)
 
 .PHONY: bench-steps
 bench-steps: $(READY) ## What the named steps cost when nobody listens

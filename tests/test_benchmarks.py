@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import commit_overhead, contention, fan_out, growth, memory, metrics_cost, report, throughput
+from benchmarks import commit_overhead, contention, encoding, fan_out, growth, memory, metrics_cost, report, throughput
 from benchmarks.sinks import BY_KEY
 from benchmarks.throughput import Taken
 
@@ -55,6 +55,15 @@ def test_growth_passes_expiry_on_and_says_what_it_does_not_know(
 
     assert left.value.code == 2
     assert "expire.nonsense" in capsys.readouterr().err
+
+
+def test_encoding_compares_other_ways_with_the_one_that_tasks_take(tmp_path: Path) -> None:
+    found = run(encoding.main, "--rows", "100000", "--turns", "1", to=tmp_path)["encoding"]
+
+    assert found[0]["how"] == "as tasks write"
+    assert found[0]["x as tasks write"] == found[0]["x bytes"] == 1
+    sizes = {row["how"]: row["bytes a row"] for row in found}
+    assert sizes["without compression"] > sizes["no dictionaries"] > sizes["integers and times as differences"]
 
 
 def test_the_points_double_up_to_the_last() -> None:
