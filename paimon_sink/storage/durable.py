@@ -1,70 +1,112 @@
 """What survives a power cut on a local disk, and when somebody waits for it.
 
-A disk that is asked for ten files one after the other is waited for ten times. Files that nothing names yet can be
-waited for together: :func:`synced_together`.
+Files that nothing names yet need not be waited for one by one: :func:`synced_together`.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from paimon_sink.core.errors import StorageError
 
 __all__ = [
     "fsync_directory",
     "replace_local",
-    "synced_later",
+    "sync_bytes",
+    "sync_name",
     "synced_together",
     "temporary_beside",
+    "write_lasting",
     "write_new",
     "write_synced",
 ]
 
-# Threads that a block starts do not see it, and wait for their own files.
-_later: ContextVar[list[str] | None] = ContextVar("later", default=None)
+_MOST_OPEN = 64
+"""A block holds its files open until it waits for them, and a process may hold a thousand."""
+
+
+@dataclass
+class _Later:
+    """Files that the end of a block waits for. Who holds a file open is told of an error that writing it met."""
+
+    descriptors: list[int] = field(default_factory=list)
+    directories: set[str] = field(default_factory=set)
+
+    def add(self, descriptor: int) -> None:
+        self.descriptors.append(os.dup(descriptor))
+        if len(self.descriptors) >= _MOST_OPEN:
+            self._wait_for_files()
+
+    def wait(self) -> None:
+        try:
+            self._wait_for_files()
+            for directory in self.directories:
+                fsync_directory(directory)
+        except OSError as error:
+            raise StorageError(f"Cannot bring files to the disk: {type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors.clear()
+
+    def _wait_for_files(self) -> None:
+        for descriptor in self.descriptors:
+            os.fsync(descriptor)
+        self.close()
+
+
+# Of the thread that is in the block. Another one that writes meanwhile waits for its own files.
+_later: ContextVar[_Later | None] = ContextVar("later", default=None)
 
 
 @contextmanager
 def synced_together() -> Iterator[None]:
     """Files that are written in the block survive a power cut when it ends, and not before.
 
-    For new files, which nothing names before the end. When the block raises, nothing is promised of them.
+    For new files, which nothing names before the end. When the block raises, nothing is promised of them. One
+    directory is waited for once, and the disk can take what comes together in one go.
     """
-    written: list[str] = []
-    token = _later.set(written)
+    later = _Later()
+    token = _later.set(later)
     try:
         yield
+        later.wait()
     finally:
         _later.reset(token)
-    _sync(written)
+        later.close()
 
 
-def synced_later() -> list[str] | None:
-    """The files that the end of the block waits for, to put one's own on it. None outside of a block: wait now."""
-    return _later.get()
-
-
-def _sync(paths: Iterable[str]) -> None:
-    for path in paths:
-        _fsync(path)
-    for directory in {os.path.dirname(path) for path in paths}:
-        fsync_directory(directory)
-
-
-def _fsync(path: str) -> None:
-    # A file's bytes, and an error that writing them met, belong to the file and not to who opened it.
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+def sync_bytes(descriptor: int) -> None:
+    """Wait until the disk has the bytes of a new file, or leave that to the block that we are in."""
+    later = _later.get()
+    if later is None:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    else:
+        later.add(descriptor)
+
+
+def sync_name(path: str) -> None:
+    """The same for its name."""
+    later = _later.get()
+    if later is None:
+        fsync_directory(os.path.dirname(path))
+    else:
+        later.directories.add(os.path.dirname(path))
 
 
 def fsync_directory(directory: str) -> None:
     """Make names in ``directory`` survive a power cut."""
-    _fsync(directory)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def temporary_beside(path: str) -> str:
@@ -91,8 +133,17 @@ def write_new(path: str, data: bytes) -> None:
         file.write(data)
 
 
+def write_lasting(path: str, data: bytes) -> None:
+    """Write a new file and wait for its bytes, here or at the end of a block. Without any, its name is all there is."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        if data:
+            sync_bytes(file.fileno())
+
+
 def write_synced(path: str, data: bytes) -> None:
-    """Write a new file and wait until the disk has it."""
+    """Write a new file and wait until the disk has it, whatever block we are in."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
-from paimon_sink.storage.durable import fsync_directory, replace_local, synced_later, write_new, write_synced
+from paimon_sink.storage.durable import fsync_directory, replace_local, sync_name, write_lasting, write_new
 from paimon_sink.storage.exclusive import put_local
 from paimon_sink.storage.output import LocalOutput, Output
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
@@ -33,13 +33,8 @@ class LocalStore(Store):
     def write(self, path: str, data: bytes) -> None:
         with self._doing("write", path):
             _make_directories(os.path.dirname(path))
-            later = synced_later()
-            # No bytes, nothing to wait for but the name.
-            replace_local(path, data, write=write_synced if data and later is None else write_new)
-            if later is None:
-                fsync_directory(os.path.dirname(path))
-            else:
-                later.append(path)
+            replace_local(path, data, write=write_lasting)
+            sync_name(path)
 
     def write_memo(self, path: str, data: bytes) -> None:
         """Without waiting for the disk."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from paimon_sink.core.errors import StorageError
-from paimon_sink.storage.durable import fsync_directory, synced_later
+from paimon_sink.storage.durable import sync_bytes, sync_name
 
 __all__ = ["BufferedOutput", "LocalOutput", "Output", "UploadOutput"]
 
@@ -117,15 +117,10 @@ class LocalOutput(Output):
         self._file.write(data)
 
     def _publish(self) -> None:
-        later = synced_later()
         with self._file:
             self._file.flush()
-            if later is None:
-                os.fsync(self._file.fileno())
-        if later is None:
-            fsync_directory(os.path.dirname(self.path))
-        else:
-            later.append(self.path)
+            sync_bytes(self._file.fileno())
+        sync_name(self.path)
 
     def _abandon(self) -> None:
         with suppress(OSError):

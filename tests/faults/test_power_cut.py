@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -23,23 +25,37 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     return found
 
 
+@dataclass
+class Disk:
+    """What would be there after a power cut: bytes by inode, names by directory, each as of the last wait for it."""
+
+    inodes: set[int] = field(default_factory=set)
+    names: dict[int, set[str]] = field(default_factory=dict)
+
+    def wait_for(self, descriptor: int) -> None:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            self.names[found.st_ino] = set(os.listdir(descriptor))
+        else:
+            self.inodes.add(found.st_ino)
+
+    def has(self, path: Path) -> bool:
+        found = path.stat()
+        is_named = path.name in self.names.get(path.parent.stat().st_ino, ())
+        return is_named and (found.st_ino in self.inodes or not found.st_size)
+
+
 @contextmanager
-def watched_disk() -> Iterator[set[tuple[int, int]]]:
-    """The files and directories that somebody waited for, by their inodes."""
-    synced: set[tuple[int, int]] = set()
-    sync = os.fsync
+def watched_disk() -> Iterator[Disk]:
+    disk, sync = Disk(), os.fsync
 
     def noting(descriptor: int) -> None:
         sync(descriptor)
-        synced.add(inode(os.fstat(descriptor)))
+        disk.wait_for(descriptor)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", noting)
-        yield synced
-
-
-def inode(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+        yield disk
 
 
 def files(lake: Lake) -> set[Path]:
@@ -58,10 +74,9 @@ def test_all_that_a_snapshot_names_is_on_the_disk_before_it(lake: Lake) -> None:
         if step is Step.BEFORE_PUT:
             new = files(lake) - before
             assert any("manifest" in path.name or path.suffix == ".avro" for path in new)
-            wanted = {*(path for path in new if path.stat().st_size), *(path.parent for path in new)}
-            unsynced.extend(str(path) for path in wanted if inode(path.stat()) not in synced)
+            unsynced.extend(str(path) for path in new if not disk.has(path))
 
-    with watched_disk() as synced, listening(look):
+    with watched_disk() as disk, listening(look):
         lake.append(1, rows(1))
 
     assert unsynced == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from paimon_sink.core.errors import CorruptTableError, OptionError, StorageError
+from paimon_sink.core.errors import CorruptTableError, OptionError, StorageError, TableChangedError
 from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.iceberg.file_io import StoreFileIO
 from paimon_sink.maintain.verify import verify
-from tests.support.iceberg_engine import IcebergEngine
+from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
 from tests.support.s3 import S3Server
 
@@ -140,6 +142,7 @@ def test_without_the_extra_a_sentence_says_what_to_install() -> None:
 import sys
 sys.modules["pyiceberg"] = None
 from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.registry import open_table
 try:
     open_table(SinkOptions.parse({"warehouse": "/w", "table": "d.t", "tableFormat": "iceberg"}, purpose=Purpose.READ))
@@ -213,3 +216,48 @@ def test_metadata_that_others_replaced_before_it_was_read_is_not_called_broken(
     monkeypatch.setattr(StoreFileIO, "new_input", after_others_moved_on)
 
     assert len(table.history()) == 5
+
+
+def newest_metadata(lake: Lake) -> Path:
+    return Path(native(lake).metadata_location.removeprefix("file://"))
+
+
+def test_metadata_that_could_not_be_read_is_read_again_once_it_is_restored(iceberg_sqlite_lake: Lake) -> None:
+    iceberg_sqlite_lake.append(0, rows(0))
+    table = iceberg_sqlite_lake.open()
+    iceberg_sqlite_lake.with_options(commitUser="other").append(0, rows(1))
+    newest = newest_metadata(iceberg_sqlite_lake)
+    whole = newest.read_bytes()
+
+    newest.write_bytes(whole[:100])
+    with pytest.raises(CorruptTableError, match="Restore it"):
+        table.history()
+    newest.write_bytes(whole)
+
+    assert len(table.history()) == 2
+
+
+def test_a_table_made_anew_under_the_old_name_of_its_metadata_is_not_taken_for_the_old_one(
+    iceberg_sqlite_lake: Lake,
+) -> None:
+    """Metadata files that are numbered only, as some engines name them: the name comes again, and the table is new."""
+    lake = iceberg_sqlite_lake
+    lake.append(0, rows(0))
+    numbered = newest_metadata(lake).with_name("v2.metadata.json")
+    newest_metadata(lake).rename(numbered)
+    found = catalog(lake)
+    found.drop_table(lake.table)
+    found.register_table(lake.table, f"file://{numbered}")
+    message = lake.write(rows(1))
+
+    def make_anew(step: Step) -> None:
+        if step is Step.BEFORE_PUT:
+            found.drop_table(lake.table)
+            anew = {**json.loads(numbered.read_bytes()), "table-uuid": str(uuid.uuid4())}
+            numbered.write_text(json.dumps(anew))
+            found.register_table(lake.table, f"file://{numbered}")
+
+    with listening(make_anew), pytest.raises(TableChangedError, match="created again"):
+        lake.commit(1, message)
+
+    assert lake.ids() == [0]

@@ -75,6 +75,34 @@ def test_what_a_block_writes_is_synced_at_its_end_and_its_directory_once(local_s
     assert events == ["file", "file", "directory", "file", "directory"]
 
 
+def test_an_empty_file_in_a_block_is_synced_by_its_name_at_the_end(local_store: Store, events: list[str]) -> None:
+    with synced_together():
+        local_store.write(local_store.join(local_store.root, "empty"), b"")
+
+    assert events == ["directory"]
+
+
+def test_a_block_with_many_files_does_not_hold_them_all_open(local_store: Store, events: list[str]) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    most = 0
+
+    with synced_together():
+        for number in range(200):
+            write(local_store, f"written-{number}")
+            most = max(most, len(os.listdir("/proc/self/fd")) - before)
+
+    assert most < 100
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert events == [*["file"] * 200, "directory"]
+
+
+def test_a_put_in_a_block_is_synced_all_the_same(local_store: Store, events: list[str]) -> None:
+    with synced_together():
+        assert local_store.put_if_absent(local_store.join(local_store.root, "snapshot-1"), b"x")
+
+        assert events == ["file", "link", "directory"]
+
+
 def test_a_block_in_a_block_syncs_what_is_its_own(local_store: Store, events: list[str]) -> None:
     with synced_together():
         write(local_store, "outer")

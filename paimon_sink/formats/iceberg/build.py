@@ -48,6 +48,7 @@ from paimon_sink.formats.iceberg.compacting import check_no_row_is_deleted
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.merging import Inputs, Leftovers, Weight
+from paimon_sink.storage.durable import synced_together
 
 __all__ = ["Built", "SnapshotBuilder"]
 
@@ -117,12 +118,14 @@ class SnapshotBuilder:
         removed_properties: Sequence[str],
         now_ms: int,
     ) -> Built:
-        manifests = [*self._added(added), *self._kept(added, replace, is_removed)]
+        with synced_together():
+            manifests = [*self._added(added), *self._kept(added, replace, is_removed)]
+            manifest_list = self._write_list(manifests)
         snapshot = Snapshot.model_validate(
             {
                 "snapshot-id": self.snapshot_id,
                 "parent-snapshot-id": None if self.base is None else self.base.snapshot_id,
-                "manifest-list": self._write_list(manifests),
+                "manifest-list": manifest_list,
                 "sequence-number": self._metadata.next_sequence_number(),
                 # Readers in Java refuse a table whose clock runs backwards.
                 "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),

@@ -7,6 +7,7 @@ Iceberg names files by URI, our stores name local ones by plain path. Iceberg do
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,7 +29,8 @@ FILE_IO = f"{__name__}.StoreFileIO"
 
 _ALIASES = ("s3a://", "s3n://")
 _METADATA = (".avro", ".json")
-_TABLE_METADATA = ".metadata.json"
+_NEVER_AGAIN = re.compile(r"/\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.\w+)?\.metadata\.json$")
+"""Metadata files of a table whose name holds a uuid: they never change. ``v2.metadata.json`` may be of a new table."""
 
 
 @dataclass
@@ -38,10 +40,10 @@ class Record:
     read: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     known: dict[str, bytes] = field(default_factory=dict)
-    """The last metadata file, by its location. None ever changes: a new state of a table is a file of a new name."""
+    """The last metadata file, by its location."""
 
     def knows(self, location: str, data: bytes) -> None:
-        if location.endswith(_TABLE_METADATA):
+        if _NEVER_AGAIN.search(location):
             self.known.clear()
             self.known[location] = data
 
@@ -60,6 +62,10 @@ def files_on_record(known: dict[str, bytes]) -> Iterator[Record]:
     token = _on_record.set(record)
     try:
         yield record
+    except BaseException:
+        # It may be what was known that made no sense. The next time reads it anew.
+        known.clear()
+        raise
     finally:
         _on_record.reset(token)
 
@@ -132,12 +138,13 @@ class _File(InputFile, OutputFile):
 
     def _whole(self, on_record: Record | None) -> bytes:
         """By one request, or by none."""
-        if on_record is None:
-            return self._store.read(self._path)
-        if self.location not in on_record.known:
-            on_record.knows(self.location, data := self._store.read(self._path))
-            return data
-        return on_record.known[self.location]
+        known = None if on_record is None else on_record.known.get(self.location)
+        if known is not None:
+            return known
+        data = self._store.read(self._path)
+        if on_record is not None:
+            on_record.knows(self.location, data)
+        return data
 
     def to_input_file(self) -> InputFile:
         return self

@@ -75,7 +75,6 @@ from paimon_sink.formats.iceberg.read import plan_splits, read_split
 from paimon_sink.formats.iceberg.tags import IcebergTags
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
 from paimon_sink.formats.merging import Leftovers
-from paimon_sink.storage.durable import synced_together
 
 __all__ = ["IcebergTable"]
 
@@ -196,17 +195,16 @@ class IcebergTable(Table):
         builder = SnapshotBuilder(seen.native, seen.base, self.branch, head.next_snapshot_id, self._leftovers)
         removal = Removal(plan.removed, relative=self._relative, table=self.label)
         try:
-            with synced_together():
-                built = builder.build(
-                    added,
-                    replace=plan.replace,
-                    summary=properties,
-                    signature=_signature(plan, commit_id, ledger),
-                    is_removed=removal.takes,
-                    properties=to_set,
-                    removed_properties=to_remove,
-                    now_ms=now_ms,
-                )
+            built = builder.build(
+                added,
+                replace=plan.replace,
+                summary=properties,
+                signature=_signature(plan, commit_id, ledger),
+                is_removed=removal.takes,
+                properties=to_set,
+                removed_properties=to_remove,
+                now_ms=now_ms,
+            )
             removal.check(plan.files)
         except Exception as error:
             # May go: no request that names them was sent.

@@ -106,7 +106,7 @@ class SnapshotFiles:
         return self.store.put_if_absent(self.path(snapshot.id), JSON.to_json(snapshot, indent=2).encode("utf-8"))
 
     def write_hint(self, snapshot_id: int) -> None:
-        """Tell readers where to start. A hint that is behind or missing costs them a look at the next file, no more."""
+        """Tell readers where to start. On a local disk they list the snapshots when a power cut took it."""
         self.store.write_memo(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
