@@ -177,10 +177,10 @@ class _OnFullDisk(io.FileIO):
 
 def _fill_disk() -> None:
     """In this process the disk is full for every file that is opened from now on."""
-    from paimon_sink.storage import exclusive, output
+    from paimon_sink.storage import durable, output
 
     # The name is looked up in the module before it is looked up among the builtins.
-    for module in (exclusive, output):
+    for module in (durable, output):
         vars(module)["open"] = lambda path, mode: io.BufferedWriter(_OnFullDisk(path, mode))
 
 
