@@ -6,9 +6,11 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from threading import BoundedSemaphore
 from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, ClassVar, Self, cast
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.durable import sync_bytes, sync_name
@@ -130,24 +132,75 @@ class LocalOutput(Output):
 
 
 class UploadOutput(Output):
-    """A multipart upload of s3fs, gcsfs or adlfs."""
+    """A multipart upload of s3fs, gcsfs or adlfs. One part travels while the next is filled.
 
-    def __init__(self, path: str, failed: Failed, upload: Any) -> None:
+    So a file holds a second part in memory while one travels. Few do at once in a process: with many open files, such
+    as a task with many partitions has, the others send theirs themselves.
+    """
+
+    def __init__(self, path: str, failed: Failed, upload: Any, *, part_bytes: int) -> None:
         super().__init__(path, failed)
         self._upload = upload
+        self._part_bytes = part_bytes
+        self._part = bytearray()
+        self._under_way: Future[None] | None = None
 
     def _append(self, data: memoryview) -> None:
-        self._upload.write(data)
+        self._part += data
+        if len(self._part) >= self._part_bytes:
+            self._arrive()
+            part, self._part = self._part, bytearray()
+            self._under_way = _Travel.of_this_process.send(self._upload, part)
 
     def _publish(self) -> None:
+        self._arrive()
+        self._upload.write(self._part)
         self._upload.close()
 
     def _abandon(self) -> None:
         try:
+            with suppress(Exception):
+                # Whatever became of it: nothing of this file is to stay.
+                self._arrive()
             self._upload.discard()
         finally:
             # An fsspec file that is collected while open publishes what it has.
             self._upload.closed = True
+
+    def _arrive(self) -> None:
+        """Wait for the part that is under way, and raise what became of it."""
+        part, self._under_way = self._under_way, None
+        if part is not None:
+            part.result()
+
+
+class _Travel:
+    """The threads that parts travel on, and how many more may."""
+
+    def __init__(self) -> None:
+        self.free = BoundedSemaphore(_TRAVELLING)
+        self.threads = ThreadPoolExecutor(_TRAVELLING, thread_name_prefix="pwc-upload")
+
+    def send(self, upload: Any, part: bytearray) -> Future[None] | None:
+        """The part on its way. None: it is there."""
+        if not self.free.acquire(blocking=False):
+            upload.write(part)
+            return None
+        sent = self.threads.submit(upload.write, part)
+        sent.add_done_callback(lambda _: self.free.release())
+        return sent
+
+    @classmethod
+    def start(cls) -> None:
+        """Also in a child of a fork: threads stay with the parent, and nobody would take a part there."""
+        cls.of_this_process = cls()
+
+    of_this_process: ClassVar[_Travel]
+
+
+_TRAVELLING = 4
+_Travel.start()
+os.register_at_fork(after_in_child=_Travel.start)
 
 
 class BufferedOutput(Output):

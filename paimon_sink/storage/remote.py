@@ -118,7 +118,8 @@ class RemoteStore(Store):
         with self._doing("open", path):
             if self._protocol == "memory":
                 return BufferedOutput(path, self._failed, lambda data: self.write(path, data))
-            return UploadOutput(path, self._failed, self._fs.open(path, "wb", block_size=block_bytes))
+            upload = self._fs.open(path, "wb", block_size=block_bytes)
+            return UploadOutput(path, self._failed, upload, part_bytes=block_bytes)
 
     def open_input(self, path: str) -> BinaryIO:
         with self._doing("open", path, absent_is_known=True):

@@ -29,7 +29,7 @@ _FIRST_SHARE = 4
 _LEAST_SHARE = 5
 """Near the target, still write this fraction of it at once: many tiny row groups cost readers more."""
 _UPLOAD_BYTES = 8 << 20
-"""Part size on object stores. Each open file holds one part in memory."""
+"""Part size on object stores. Each open file holds one part in memory, and a few hold one more that travels."""
 _FULL = 0.9
 """A file this near its target is closed: the next row group could carry it past the tolerance."""
 
