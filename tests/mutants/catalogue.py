@@ -163,6 +163,22 @@ MUTANTS = (
         (f"{GUARDS}::test_a_put_that_comes_second_by_a_moment_replaces_nothing",),
     ),
     Mutant(
+        "manifests-not-on-the-disk",
+        "what a snapshot names is on the disk before it",
+        "paimon_sink/storage/durable.py",
+        "        yield\n        later.wait()\n",
+        "        yield\n",
+        ("tests/faults/test_power_cut.py::test_all_that_a_snapshot_names_is_on_the_disk_before_it",),
+    ),
+    Mutant(
+        "lost-part-ignored",
+        "a file of which a part was lost on its way is not published",
+        "paimon_sink/storage/output.py",
+        "            part.result()\n",
+        "            part.exception()\n",
+        ("tests/storage/test_upload.py::test_a_part_that_failed_on_its_way_fails_the_file",),
+    ),
+    Mutant(
         "renamed-over",
         "an engine that looks and then renames cannot replace a put on a local disk",
         EXCLUSIVE,

@@ -18,6 +18,17 @@ CATALOGS = "paimon_sink/formats/iceberg/catalogs.py"
 
 ICEBERG_MUTANTS = (
     Mutant(
+        "iceberg-metadata-names-believed",
+        "only metadata whose name never comes again is known without reading it",
+        "paimon_sink/formats/iceberg/file_io.py",
+        "        if _NEVER_AGAIN.search(location):\n",
+        "        if True:\n",
+        (
+            "tests/formats/test_iceberg_catalogs.py::"
+            "test_a_table_made_anew_under_the_old_name_of_its_metadata_is_not_taken_for_the_old_one",
+        ),
+    ),
+    Mutant(
         "iceberg-false-conflict-believed",
         "a conflict is read back: it may be our own commit",
         TABLE,
