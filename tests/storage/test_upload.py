@@ -21,17 +21,18 @@ WAIT_S = 30
 
 @dataclass
 class Upload:
-    """An upload that can be held up, and that fails when it is told to."""
+    """An upload that can be held up, and that fails as often as it is told to."""
 
     parts: list[bytes] = field(default_factory=list)
     go_on: threading.Event = field(default_factory=threading.Event)
-    fails: bool = False
+    failures: int = 0
     ended: str | None = None
     closed: bool = False
 
     def write(self, part: bytearray) -> int:
         assert self.go_on.wait(WAIT_S)
-        if self.fails:
+        if self.failures:
+            self.failures -= 1
             raise OSError("the store is gone")
         self.parts.append(bytes(part))
         return len(part)
@@ -85,7 +86,7 @@ def test_parts_arrive_in_their_order_and_whole(upload: Upload) -> None:
 
 
 def test_a_part_that_failed_on_its_way_fails_the_file(upload: Upload) -> None:
-    upload.fails = True
+    upload.failures = 1
     upload.go_on.set()
     output = output_of(upload)
     output.write(PART)
@@ -98,7 +99,7 @@ def test_a_part_that_failed_on_its_way_fails_the_file(upload: Upload) -> None:
 
 
 def test_a_part_that_failed_is_told_by_the_write_that_fills_the_next(upload: Upload) -> None:
-    upload.fails = True
+    upload.failures = 1
     upload.go_on.set()
     output = output_of(upload)
     output.write(PART)
