@@ -20,6 +20,9 @@ __all__ = ["BufferedOutput", "LocalOutput", "Output", "UploadOutput"]
 Failed = Callable[[str, str, BaseException], StorageError]
 """Turns (verb, path, error) into the error to raise."""
 
+_TRAVELLING = 4
+"""Parts of a process that go up at the same time, each from a thread of its own."""
+
 
 class Output(ABC):
     """One data file being written. End it with :meth:`close` or :meth:`discard`; a ``with`` block picks."""
@@ -177,6 +180,8 @@ class UploadOutput(Output):
 class _Travel:
     """The threads that parts travel on, and how many more may."""
 
+    of_this_process: ClassVar[_Travel]
+
     def __init__(self) -> None:
         self.free = BoundedSemaphore(_TRAVELLING)
         self.threads = ThreadPoolExecutor(_TRAVELLING, thread_name_prefix="pwc-upload")
@@ -195,10 +200,7 @@ class _Travel:
         """Also in a child of a fork: threads stay with the parent, and nobody would take a part there."""
         cls.of_this_process = cls()
 
-    of_this_process: ClassVar[_Travel]
 
-
-_TRAVELLING = 4
 _Travel.start()
 os.register_at_fork(after_in_child=_Travel.start)
 
