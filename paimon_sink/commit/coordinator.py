@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from paimon_sink.commit.decide import Policy, Verdict, advance, decide
+from paimon_sink.commit.decide import Attempt, Policy, Verdict, advance, decide, identifiers_with
 from paimon_sink.commit.figures import Figures, Phases, batch_figures, small_files
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
@@ -30,6 +30,9 @@ from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Pre
 __all__ = ["Bounds", "Coordinator", "Outcome"]
 
 log = logging.getLogger(__name__)
+
+_RERUN_SNAPSHOTS = 100
+"""How far back the snapshot of a job that is run again is looked for. Beyond, the files of the rerun stay behind."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ class Coordinator:
             self._telling.tell(
                 plan.commit_user,
                 outcome.entry,
-                replayed=outcome.already_committed,
+                # A job's rerun may be of an earlier one than the last, which is the one its listeners are told of.
+                replayed=outcome.already_committed
+                and outcome.entry is not None
+                and outcome.entry.batch_id == plan.batch_id,
                 timings_ms=outcome.timings_ms,
             )
         reached(Step.TOLD)
@@ -149,7 +155,7 @@ class Coordinator:
                 is_in = self._publish(plan, prepared, puts)
             if is_in:
                 reached(Step.COMMITTED)
-                self._release_previous(plan, head.ledger)
+                self._release_previous(plan, head.ledger, commit_id)
                 log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
                 return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=phases.total())
             # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
@@ -179,7 +185,7 @@ class Coordinator:
         if plan.table_identity not in (None, head.table_identity):
             raise TableChangedError(
                 f"Cannot commit {_batch(plan)} to {self.table.label}: the table was dropped and created again after "
-                "its tasks had written. Nothing was committed. Restart the query to write the batch into the new table."
+                f"its tasks had written. Nothing was committed. {_again(plan)} to write it into the new table."
             )
 
     def _check_files_are_there(self, plan: Plan, prepared: Prepared, commit_id: str) -> None:
@@ -192,8 +198,8 @@ class Coordinator:
             raise TableChangedError(
                 f"Cannot commit {_batch(plan)} to {self.table.label}: {len(missing)} of its {len(plan.files)} data "
                 f"files are gone, such as {missing[0]}. It was long under way, and somebody cleaned up meanwhile. "
-                "Nothing was committed. Restart the query, or run the job again: the batch is then written anew. Clean "
-                "up with an age longer than any batch takes."
+                f"Nothing was committed. {_again(plan)}: it is then written anew. Clean up with an age longer than any "
+                "batch takes."
             )
 
     def _with_watermark(self, plan: Plan, head: Head) -> Plan:
@@ -215,10 +221,12 @@ class Coordinator:
         if plan.batch_id is not None:
             verdict = self._decide(plan, plan.batch_id, ledger, commit_id)
             if verdict is Verdict.ALREADY_IN and entry is not None:
-                if entry.commit_id != commit_id:
-                    self._drop_replay(plan, entry)
-                is_replay = entry.commit_id != commit_id
-                return Outcome(entry.snapshot_id, attempt, already_committed=is_replay, entry=entry)
+                publication = self._publication_of(plan, plan.batch_id, entry)
+                is_replay = publication is None or publication.commit_id != commit_id
+                if is_replay:
+                    self._drop_replay(plan, publication)
+                snapshot_id = None if publication is None else publication.snapshot_id
+                return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
             if verdict is Verdict.SKIP:
                 # Its files stay: they may be the very ones that an older snapshot names.
                 if entry is None:
@@ -236,12 +244,12 @@ class Coordinator:
         return decide(
             # Our own claim says nothing about earlier tries.
             replace(ledger, claims=[claim for claim in ledger.claims if claim.commit_id != commit_id]),
-            table=self.table.label,
-            commit_user=plan.commit_user,
-            batch_id=batch_id,
-            query_id=plan.query_id,
-            policy=self.policy,
+            self._attempt(plan, batch_id),
+            self.policy,
         )
+
+    def _attempt(self, plan: Plan, batch_id: int) -> Attempt:
+        return Attempt(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
 
     def _claim_if_new(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
         """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
@@ -250,27 +258,38 @@ class Coordinator:
         with suppress(RefusedError):
             if self._decide(plan, plan.batch_id, ledger, commit_id) is Verdict.COMMIT:
                 self._claim(plan, commit_id)
-                self._release_previous(plan, ledger)
+                self._release_previous(plan, ledger, commit_id)
 
     def _release(self, plan: Plan, commit_id: str) -> None:
         if plan.batch_id is not None:
             self.table.release(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
 
-    def _release_previous(self, plan: Plan, ledger: Ledger) -> None:
-        """The batches before are spoken for by this one's claim."""
+    def _release_previous(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
+        """A higher batch speaks for those below it, so the claim of the highest is never released.
+
+        Of a stream that is the batch that is in now; of a job it may be the one before.
+        """
         if plan.batch_id is None:
             return
-        older = [claim for claim in ledger.claims if claim.query_id == plan.query_id and claim.batch_id < plan.batch_id]
+        released = [
+            claim for claim in ledger.claims if claim.query_id == plan.query_id and claim.batch_id < plan.batch_id
+        ]
         entry = ledger.entries.get(plan.commit_user)
         if entry is not None and entry.commit_id is not None:
-            older.append(Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id))
-        for claim in older:
+            previous = Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id)
+            is_below = plan.in_any_order and plan.batch_id < entry.batch_id
+            released.append(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id) if is_below else previous)
+        for claim in released:
             self.table.release(claim)
 
     def _entry(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> LedgerEntry | None:
         if plan.batch_id is None:
             return None
-        entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, self.clock.now_ms())
+        now_ms = self.clock.now_ms()
+        entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, now_ms)
+        if plan.in_any_order:
+            known = identifiers_with(head.ledger, self._attempt(plan, plan.batch_id), now_ms=now_ms)
+            entry = replace(entry, identifiers=known)
         if not self.listeners:
             return entry
         event = event_of(
@@ -338,10 +357,21 @@ class Coordinator:
             log.warning("Reading snapshot %d back failed too: %s", prepared.snapshot_id, second)
             return PutOutcome.ABSENT
 
-    def _drop_replay(self, plan: Plan, entry: LedgerEntry) -> None:
+    def _publication_of(self, plan: Plan, batch_id: int, entry: LedgerEntry) -> LedgerEntry | None:
+        """Who brought the batch in. None where that is a job too long ago: only the last one stands in the ledger."""
+        if entry.batch_id == batch_id:
+            return entry
+        for known in reversed(self.table.history(newest=_RERUN_SNAPSHOTS)):
+            if (known.commit_user, known.batch_id, known.query_id) == (plan.commit_user, batch_id, plan.query_id):
+                return LedgerEntry(batch_id, known.query_id, known.commit_id, known.snapshot_id, known.at_ms)
+        return None
+
+    def _drop_replay(self, plan: Plan, publication: LedgerEntry | None) -> None:
         """Delete what this replay wrote, sparing every file the publication that got in names."""
-        live = self.table.files_added_by(entry)
-        log.info("%s of %s is in already, as snapshot %d", _batch(plan), self.table.label, entry.snapshot_id)
+        # May go only if it can still be read which files are in: without it, nobody knows that these are others.
+        live = None if publication is None else self.table.files_added_by(publication)
+        at = "" if publication is None else f", as snapshot {publication.snapshot_id}"
+        log.info("%s of %s is in already%s", _batch(plan), self.table.label, at)
         if live is not None:
             self.table.drop_files(file.path for file in plan.files if file.path not in live)
 
@@ -360,11 +390,17 @@ class Coordinator:
         if commit_user is None or batch_id is None:
             return False
         entry = self.table.look(commit_user=commit_user).ledger.entries.get(commit_user)
-        return entry is not None and entry.batch_id >= batch_id
+        return entry is not None and entry.may_hold(batch_id)
+
+
+def _again(plan: Plan) -> str:
+    """How to try once more."""
+    is_stream = plan.batch_id is not None and not plan.in_any_order
+    return "Restart the query" if is_stream and plan.replace is not Replace.FILES else "Run the job again"
 
 
 def _kept(plan: Plan) -> str:
-    return ". Run it again" if plan.replace is Replace.FILES else " and the data files are kept. Restart the query"
+    return ". Run it again" if plan.replace is Replace.FILES else f" and the data files are kept. {_again(plan)}"
 
 
 def _cure(plan: Plan, prepared: Prepared) -> str:
@@ -372,7 +408,7 @@ def _cure(plan: Plan, prepared: Prepared) -> str:
     if plan.replace is Replace.FILES:
         return "Run it again: it starts from what is in the table then, so nothing can be lost or doubled."
     if plan.batch_id is not None:
-        return "Restart the query: the replay of the batch looks in the table and settles it."
+        return f"{_again(plan)}: it looks in the table whether its rows are in, and settles it."
     return (
         f"Look for a snapshot whose pwc.commit-id is {prepared.commit_id} before you run the job again. With "
         "commitUser and commitIdentifier a rerun settles it by itself."
@@ -382,4 +418,6 @@ def _cure(plan: Plan, prepared: Prepared) -> str:
 def _batch(plan: Plan) -> str:
     if plan.replace is Replace.FILES:
         return "a compaction"
-    return "a batch write" if plan.batch_id is None else f"batch {plan.batch_id}"
+    if plan.batch_id is None:
+        return "a batch write"
+    return f"commitIdentifier {plan.batch_id}" if plan.in_any_order else f"batch {plan.batch_id}"

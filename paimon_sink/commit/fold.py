@@ -55,6 +55,7 @@ def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOption
         batch_id=options.commit_identifier,
         query_id=None,
         overwrite=overwrite,
+        in_any_order=options.commit_identifier is not None,
     )
 
 
@@ -104,6 +105,7 @@ def _plan(
     batch_id: int | None,
     query_id: str | None,
     overwrite: bool,
+    in_any_order: bool = False,
 ) -> Plan:
     files = written_files(messages)
     doubled = [path for path, count in Counter(file.path for file in files).items() if count > 1]
@@ -114,12 +116,20 @@ def _plan(
         batch_id=batch_id,
         query_id=query_id,
         files=files,
-        replace=replacement(overwrite=overwrite, dynamic=options.partition_overwrite_mode == "dynamic"),
+        replace=replacement(overwrite=overwrite, dynamic=_is_dynamic(messages, options)),
         table_identity=_identity_of(messages, options.label),
         schema_ids=frozenset(message.schema_id for message in messages),
         written_ms=oldest_write(messages),
         watermark_ms=least_watermark(messages),
+        in_any_order=in_any_order,
     )
+
+
+def _is_dynamic(messages: Sequence[TaskMessage], options: SinkOptions) -> bool:
+    """The option, or where there is none, the setting of the Spark session as its tasks saw it."""
+    if options.partition_overwrite_mode is not None:
+        return options.partition_overwrite_mode == "dynamic"
+    return any(message.dynamic_overwrite for message in messages)
 
 
 def _all_reported(messages: Sequence[TaskMessage | None], table: str) -> list[TaskMessage]:
@@ -144,6 +154,6 @@ def _identity_of(messages: Sequence[TaskMessage], table: str) -> str | None:
     if len(identities) > 1:
         raise TableChangedError(
             f"Cannot commit to {table}: the table was dropped and created again while the tasks were writing. "
-            "Nothing was committed; restart the query to write the batch into the new table."
+            "Nothing was committed. Restart the query, or run the job again, to write into the new table."
         )
     return identities.pop() if identities else None

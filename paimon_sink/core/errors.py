@@ -127,5 +127,5 @@ class TableChangedError(RefusedError):
     def dropped(cls, table: str) -> TableChangedError:
         return cls(
             f"Cannot commit to {table}: the table was dropped after its tasks had written. Nothing was committed. "
-            "Restart the query to write the batch into a new table."
+            "Restart the query, or run the job again, to write into a new table."
         )

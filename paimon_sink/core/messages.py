@@ -45,6 +45,8 @@ class TaskMessage:
     """When the task began to write, by its own clock: no file is older. None from a task that did not say."""
     watermark_ms: int | None = None
     """The latest event time among its rows, less the delay. None from a task that saw none: it is idle."""
+    dynamic_overwrite: bool = False
+    """Whether Spark's own setting asks a batch write to replace only the partitions written: tasks see it."""
 
     def to_bytes(self) -> bytes:
         body: dict[str, Any] = {
@@ -55,6 +57,7 @@ class TaskMessage:
             "batch": self.batch_id,
             "written": self.written_ms,
             "watermark": self.watermark_ms,
+            **({"overwrite": "dynamic"} if self.dynamic_overwrite else {}),
             "files": [
                 {
                     "path": file.path,
@@ -95,12 +98,19 @@ class TaskMessage:
                 batch_id=None if body.get("batch") is None else as_count(body["batch"]),
                 written_ms=None if body.get("written") is None else as_count(body["written"]),
                 watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),
+                dynamic_overwrite=_is_dynamic(body.get("overwrite")),
             )
         except (ValueError, TypeError, KeyError) as error:
             raise MessageError(
                 f"A commit message of version {version} is damaged ({error!r}). Nothing was committed; restart the "
                 "query so that the batch is written again."
             ) from error
+
+
+def _is_dynamic(mode: object) -> bool:
+    if mode not in (None, "dynamic"):
+        raise ValueError(f"{reprlib.repr(mode)} is no overwrite mode")
+    return mode == "dynamic"
 
 
 def _file_from(body: dict[str, Any]) -> DataFile:

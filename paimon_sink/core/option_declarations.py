@@ -49,11 +49,20 @@ class Purpose(Enum):
     BATCH_WRITE = "batch"
     READ = "read"
 
+    @property
+    def in_words(self) -> str:
+        return {"stream": "streams", "batch": "batch writes", "read": "reads"}[self.value]
+
 
 _EVERYWHERE = frozenset(Purpose)
 _WRITES = frozenset({Purpose.STREAM_WRITE, Purpose.BATCH_WRITE})
 _STREAMS = frozenset({Purpose.STREAM_WRITE})
 _BATCHES = frozenset({Purpose.BATCH_WRITE})
+
+_CHOOSES_WHAT_IS_READ = (
+    "it does not choose what an overwrite replaces. Leave it out, and write through a view that was made without it; "
+    "partitionOverwriteMode=dynamic replaces only the partitions written."
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,8 @@ class Option(Generic[T]):
     default: str | None = None
     default_note: str | None = None
     secret: bool = False
+    instead: str | None = None
+    """What to do where it cannot be heeded. None: leave it out."""
 
     @property
     def default_value(self) -> T:
@@ -85,6 +96,8 @@ class Group:
     purposes: frozenset[Purpose]
     reserved: str | None = None
     """Names under the prefix that begin like this are ours."""
+    instead: str | None = None
+    """As for an option."""
 
     @property
     def key(self) -> str:
@@ -225,9 +238,11 @@ COMMIT_USER = Option(
 COMMIT_IDENTIFIER = Option(
     "commitIdentifier",
     values.batch_identifier,
-    "Together with `commitUser`: makes a rerun of the same batch job a no-op. A stream has Spark's batch id instead.",
+    "Together with `commitUser`: makes a rerun of the same batch job a no-op. Identifiers may come in any order and at "
+    "the same time; each is remembered for `ledger.retention`. A stream has Spark's batch id instead.",
     "20260131",
     _BATCHES,
+    instead="a stream is identified by Spark's batch id, so leave it out.",
 )
 ON_REWIND: Option[OnRewind] = Option(
     "onRewind",
@@ -236,6 +251,7 @@ ON_REWIND: Option[OnRewind] = Option(
     "skip",
     _STREAMS,
     default="fail",
+    instead="a job's identifiers may come in any order, so leave it out.",
 )
 ON_LEDGER_LOST: Option[OnLedgerLost] = Option(
     "onLedgerLost",
@@ -257,7 +273,8 @@ TAKEOVER = Option(
 LEDGER_RETENTION = Option(
     "ledger.retention",
     values.duration_ms(at_least="1h", at_most="36500d"),
-    "A commit user silent for longer than this leaves the ledger. At least `1h`.",
+    "How long the identifiers of a batch job are remembered, and how long a commit user may be silent before it leaves "
+    "the ledger. At least `1h`.",
     "90d",
     _WRITES,
     default="30d",
@@ -265,10 +282,11 @@ LEDGER_RETENTION = Option(
 PARTITION_OVERWRITE_MODE: Option[OverwriteMode] = Option(
     "partitionOverwriteMode",
     values.choice("static", "dynamic"),
-    "What an overwrite replaces: `static`, the whole table; `dynamic`, only the partitions written.",
+    "What an overwrite replaces: `static`, the whole table; `dynamic`, only the partitions written. Without it a batch "
+    "write does as Spark's `spark.sql.sources.partitionOverwriteMode` says, and a stream in complete mode is static.",
     "dynamic",
     _WRITES,
-    default="static",
+    default_note="as Spark's setting",
 )
 SNAPSHOT_PROPERTIES = Group(
     "snapshotProperty.",
@@ -284,6 +302,7 @@ READ_PARTITION = Group(
     "`__DEFAULT_PARTITION__` stands for null.",
     "partition.day=2026-11-16",
     frozenset({Purpose.READ}),
+    instead=_CHOOSES_WHAT_IS_READ,
 )
 
 WHERE = Option(
@@ -294,6 +313,7 @@ WHERE = Option(
     "Paimon by partition, in Iceberg by partition and by statistics.",
     "day >= '2026-11-01' AND amount > 10",
     frozenset({Purpose.READ}),
+    instead=_CHOOSES_WHAT_IS_READ,
 )
 
 # ---------------------------------------------------------------- data files

@@ -22,9 +22,13 @@ reported together, before any row is written. Give either `path`, or `warehouse`
 _AFTER_THE_TABLE = """
 ## Notes
 
-- **One set of options for writing and reading.** An option that the operation at hand does not use is checked and then
-  ignored, so the same options serve `writeStream`, `write` and `read`. The exception: `commitIdentifier` is refused on
-  a stream, and a batch write needs `commitUser` beside it.
+- **One set of options for writing and reading.** Options of writes are checked and then passed over by a read, so that
+  one dictionary serves both. A write refuses what it cannot heed, and says what to do instead: `where` and
+  `partition.*` on any write (an overwrite would replace more than they say), `commitIdentifier` on a stream,
+  `onRewind`, `compact.*` and `watermarkIdle` on a batch write, and `expire.keepLast`, `expire.limit` and
+  `compact.maxBytes` without the option that switches them on. `commitIdentifier` needs `commitUser` beside it.
+- **Overwrites.** Spark refuses `INSERT OVERWRITE` in SQL while `spark.sql.sources.partitionOverwriteMode` is `dynamic`;
+  set the option `partitionOverwriteMode` on the view instead.
 - **secret** options never appear in a log, an error, a message or a snapshot. The same holds for a `catalog.*` option
   whose name contains token, secret, password, credential or key. Credentials written into an address, as in
   `s3://key:secret@bucket`, are refused.

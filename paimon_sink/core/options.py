@@ -74,7 +74,8 @@ class SinkOptions:
     target_file_size_bytes: int = declared.TARGET_FILE_SIZE.default_value
     compression: str | None = None
     """None when the user did not choose, so that an existing table's own codec can win."""
-    partition_overwrite_mode: OverwriteMode = declared.PARTITION_OVERWRITE_MODE.default_value
+    partition_overwrite_mode: OverwriteMode | None = None
+    """None when the user did not choose, so that Spark's own setting can."""
     snapshot_properties: Mapping[str, str] = field(default_factory=Masked)
     """``snapshotProperty.*`` without the prefix."""
     read_partition: Mapping[str, str] = field(default_factory=Masked)
@@ -129,7 +130,7 @@ class SinkOptions:
             takeover=given.take_or_default(declared.TAKEOVER),
             target_file_size_bytes=given.take_or_default(declared.TARGET_FILE_SIZE),
             compression=given.take(declared.COMPRESSION),
-            partition_overwrite_mode=given.take_or_default(declared.PARTITION_OVERWRITE_MODE),
+            partition_overwrite_mode=given.take(declared.PARTITION_OVERWRITE_MODE),
             snapshot_properties=given.groups[declared.SNAPSHOT_PROPERTIES.prefix],
             read_partition=given.groups[declared.READ_PARTITION.prefix],
             where=given.take(declared.WHERE),
@@ -150,9 +151,11 @@ class SinkOptions:
         given.take(declared.MERGE_SCHEMA)
         problems = [
             *given.problems,
+            *_purpose_problems(given, purpose),
             *_location_problems(given),
             *_format_problems(given),
             *_commit_problems(given, purpose),
+            *_upkeep_problems(given, purpose),
             *_watermark_problems(given),
             *_listener_problems(given, purpose, parsed.listeners),
         ]
@@ -267,14 +270,45 @@ def _format_problems(given: _Given) -> list[str]:
     return problems
 
 
-def _commit_problems(given: _Given, purpose: Purpose) -> list[str]:
-    if not given.has(declared.COMMIT_IDENTIFIER):
+def _purpose_problems(given: _Given, purpose: Purpose) -> list[str]:
+    """What a write cannot heed is refused: ignored, it would write or replace other rows than were meant.
+
+    A read passes over the options of writes, so that one dictionary serves both.
+    """
+    if purpose is Purpose.READ:
         return []
-    if purpose is Purpose.STREAM_WRITE:
-        return ["commitIdentifier is for batch writes; a stream is identified by Spark's batch id, so leave it out."]
-    if purpose is Purpose.BATCH_WRITE and not given.has(declared.COMMIT_USER):
-        return ["commitIdentifier needs commitUser, which names the job whose rerun it recognises."]
-    return []
+    asked: list[Option[Any] | Group] = [OPTIONS[key.lower()] for key in given.texts]
+    asked += [GROUPS[prefix.lower()] for prefix, names in given.groups.items() if names]
+    return [_elsewhere(option, purpose) for option in asked if purpose not in option.purposes]
+
+
+def _elsewhere(option: Option[Any] | Group, purpose: Purpose) -> str:
+    for_what = " and ".join(sorted(known.in_words for known in option.purposes))
+    cure = option.instead or "leave it out."
+    return f"{option.key} is for {for_what}, not for {purpose.in_words}: {cure}"
+
+
+def _commit_problems(given: _Given, purpose: Purpose) -> list[str]:
+    problems = []
+    if purpose is Purpose.BATCH_WRITE and given.has(declared.COMMIT_IDENTIFIER) and not given.has(declared.COMMIT_USER):
+        problems.append("commitIdentifier needs commitUser, which names the job whose rerun it recognises.")
+    return problems
+
+
+def _upkeep_problems(given: _Given, purpose: Purpose) -> list[str]:
+    """Bounds of something that is not switched on."""
+    if purpose is Purpose.READ:
+        return []
+    bounds = (
+        (declared.EXPIRE_KEEP_LAST, declared.EXPIRE_OLDER_THAN),
+        (declared.EXPIRE_LIMIT, declared.EXPIRE_OLDER_THAN),
+        (declared.COMPACT_MAX_BYTES, declared.COMPACT_MIN_FILES),
+    )
+    return [
+        f"{bound.key} does nothing without {switch.key}, which switches it on; set both, or neither."
+        for bound, switch in bounds
+        if given.has(bound) and not given.has(switch)
+    ]
 
 
 def _watermark_problems(given: _Given) -> list[str]:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register
 from paimon_sink.storage.store import Store
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "Prepared",
     "Publication",
     "PutOutcome",
+    "Register",
     "Replace",
     "Split",
     "Table",
@@ -51,42 +53,6 @@ log = logging.getLogger(__name__)
 
 _LOOKS = 10
 """How often a snapshot may expire under a look for its files."""
-
-
-# ---------------------------------------------------------------- ledger
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """The last batch of one commit user, and the publication that brought it in."""
-
-    batch_id: int
-    query_id: str | None
-    commit_id: str | None
-    snapshot_id: int
-    at_ms: int
-    book: str | None = None
-    """What its listeners know and are still to be told, as ``commit/book.py`` writes it. None without listeners."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A try at a batch, on record before its put. It says that the batch may be in; no claim says that it is not."""
-
-    commit_user: str
-    batch_id: int
-    query_id: str | None
-    commit_id: str
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """Who wrote last. ``complete`` is false once history that could name a user has expired."""
-
-    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
-    complete: bool = True
-    claims: Sequence[Claim] = ()
-    """Tries of the user in question, where the ledger cannot name it. Never carried forward."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +100,8 @@ class Plan:
     """Paths of the files that a compaction replaces."""
     watermark_ms: int | None = None
     """The least over the tasks that saw an event time. As ``build`` gets it: what the snapshot is to say."""
+    in_any_order: bool = False
+    """Whether ``batch_id`` is a job's identifier, after which smaller ones may come. A stream's only go up."""
 
     @property
     def rows(self) -> int:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import PwcError, StorageError
 from paimon_sink.formats.audit import Audit, Line, Problem, StoredFile, Trouble
-from paimon_sink.formats.base import Ledger, Publication, Table
+from paimon_sink.formats.base import Ledger, LedgerEntry, Publication, Table
 
 __all__ = ["Orphan", "Progress", "Report", "verify"]
 
@@ -202,15 +202,23 @@ def _steps_back(before: Ledger, after: Ledger) -> Iterator[str]:
         if new is None:
             if after.complete:
                 yield f"has a ledger without {user}, who was in it before, and calls it complete"
-        elif new.query_id != old.query_id or new.commit_id is None or old.commit_id is None:
+        elif new.commit_id is None or old.commit_id is None or _is_of_another(old, new):
             # Taken over, or another engine's: those number their commits as they like.
             continue
-        elif new.batch_id < old.batch_id:
+        elif not new.may_hold(old.batch_id):
             yield f"has a ledger in which {user} goes back from batch {old.batch_id} to {new.batch_id}"
-        elif new.batch_id == old.batch_id and new.commit_id != old.commit_id:
+        elif new.commit_id != old.commit_id and _was_in(old, new.batch_id):
             yield f"has a ledger in which batch {new.batch_id} of {user} was committed a second time"
     if after.complete and not before.complete:
         yield "has a ledger that calls itself complete although the one before it was not"
+
+
+def _is_of_another(old: LedgerEntry, new: LedgerEntry) -> bool:
+    return new.query_id != old.query_id or (new.identifiers is None) != (old.identifiers is None)
+
+
+def _was_in(entry: LedgerEntry, batch_id: int) -> bool:
+    return batch_id == entry.batch_id or (entry.identifiers is not None and batch_id in entry.identifiers)
 
 
 # ---------------------------------------------------------------- data files

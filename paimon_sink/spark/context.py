@@ -11,6 +11,7 @@ from pyspark import TaskContext
 __all__ = ["TaskSettings", "called_by_planner"]
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _FACTORIES = ("writer", "streamWriter")
 """Passed over, also in a subclass: whoever called the outermost of them is the one in question."""
 
@@ -22,6 +23,8 @@ class TaskSettings:
     query_id: str | None
     case_sensitive: bool
     batch_id: int | None = None
+    dynamic_overwrite: bool = False
+    """What the session says of overwrites: only the partitions written, or the whole table."""
 
     @classmethod
     def current(cls) -> TaskSettings:
@@ -34,6 +37,7 @@ class TaskSettings:
             batch_id=int(batch) if batch.isascii() and batch.isdigit() else None,
             query_id=task.getLocalProperty("sql.streaming.queryId"),
             case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
+            dynamic_overwrite=(task.getLocalProperty(_OVERWRITE_MODE) or "").lower() == "dynamic",
         )
 
 

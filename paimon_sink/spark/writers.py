@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -83,6 +83,8 @@ class _Writer:
             batch_id=settings.batch_id if self._is_stream else None,
             event_time=event_time_of(self._options, table.schema, case_sensitive=settings.case_sensitive),
         )
+        if settings.dynamic_overwrite and self._overwrite and not self._is_stream:
+            message = replace(message, dynamic_overwrite=True)
         return PwcCommitMessage(message.to_bytes())
 
     def _coordinator(self) -> Coordinator:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from paimon_sink.commit.decide import Policy, Verdict, advance, decide
+from paimon_sink.commit.decide import Attempt, Policy, Verdict, advance, decide, identifiers_with
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, RefusedError, StaleBatchError
-from paimon_sink.formats.base import Claim, Ledger, LedgerEntry
+from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.formats.base import Claim, Ledger, LedgerEntry, Register
 
 DAY_MS = 24 * 3600 * 1000
 NOW_MS = 1_700_000_000_000
@@ -19,14 +21,33 @@ def entry(batch_id: int, query_id: str | None = "q", *, at_ms: int = NOW_MS) -> 
 
 
 NOTHING_COMPLETE = Ledger()
-NOTHING_EXPIRED = Ledger(complete=False)
+NOTHING_EXPIRED = Ledger(complete=False, register=Register.EMPTY)
+OTHERS_CLAIMED = Ledger(complete=False, register=Register.WHOLE)
+CLAIMS_FORGOTTEN = Ledger(complete=False, register=Register.CUT)
 LAST_IS_7 = Ledger({"u": entry(7)})
 LAST_IS_7_EXPIRED = Ledger({"u": entry(7)}, complete=False)
 OTHERS_ONLY = Ledger({"v": entry(7)})
 OTHERS_ONLY_EXPIRED = Ledger({"v": entry(7)}, complete=False)
-LOST_CLAIMED_7 = Ledger(complete=False, claims=[Claim("u", 6, "q", "commit-6"), Claim("u", 7, "q", "commit-7")])
-LOST_CLAIMED_BY_OTHER = Ledger(complete=False, claims=[Claim("u", 7, "r", "commit-7")])
+LOST_CLAIMED_7 = Ledger(
+    complete=False,
+    claims=[Claim("u", 6, "q", "commit-6"), Claim("u", 7, "q", "commit-7")],
+    register=Register.WHOLE,
+)
+LOST_CLAIMED_BY_OTHER = Ledger(complete=False, claims=[Claim("u", 7, "r", "commit-7")], register=Register.WHOLE)
 BY_NO_QUERY = Ledger({"u": entry(7, None)})
+
+
+def job_entry(*identifiers: int, floor: int = -1, at_ms: int = NOW_MS) -> LedgerEntry:
+    """The last of them came in last."""
+    known = Identifiers(floor=floor)
+    for identifier in identifiers:
+        known = known.adding(identifier, at_ms=at_ms)
+    return replace(entry(identifiers[-1], None, at_ms=at_ms), identifiers=known)
+
+
+JOBS_16_17 = Ledger({"u": job_entry(16, 17)})
+JOBS_FROM_16 = Ledger({"u": job_entry(16, 17, floor=15)})
+JOB_CLAIMED_17 = Ledger(complete=False, claims=[Claim("u", 17, None, "commit-17")], register=Register.WHOLE)
 
 SKIP_REWIND = {"on_rewind": "skip"}
 COMMIT_LOST = {"on_ledger_lost": "commit"}
@@ -35,9 +56,11 @@ TAKEOVER = {"takeover": True}
 
 
 def verdict(ledger: Ledger, batch_id: int, query_id: str | None, policy: dict[str, Any]) -> Verdict:
-    return decide(
-        ledger, table="sales.orders", commit_user="u", batch_id=batch_id, query_id=query_id, policy=Policy(**policy)
-    )
+    return decide(ledger, Attempt("sales.orders", "u", batch_id, query_id), Policy(**policy))
+
+
+def job(identifier: int) -> Attempt:
+    return Attempt("sales.orders", "u", identifier, None, in_any_order=True)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +73,9 @@ def verdict(ledger: Ledger, batch_id: int, query_id: str | None, policy: dict[st
         pytest.param(NOTHING_EXPIRED, 1, "q", COMMIT_LOST, Verdict.COMMIT, id="expired, onLedgerLost=commit"),
         pytest.param(NOTHING_EXPIRED, 1, "q", SKIP_LOST, Verdict.SKIP, id="expired, onLedgerLost=skip"),
         pytest.param(NOTHING_EXPIRED, 0, "q", SKIP_LOST, Verdict.COMMIT, id="expired, batch 0, onLedgerLost=skip"),
+        pytest.param(OTHERS_CLAIMED, 0, "q", {}, Verdict.COMMIT, id="expired, only others tried, batch 0"),
+        pytest.param(OTHERS_CLAIMED, 9, "q", {}, Verdict.COMMIT, id="expired, only others tried"),
+        pytest.param(CLAIMS_FORGOTTEN, 9, "q", COMMIT_LOST, Verdict.COMMIT, id="forgotten, onLedgerLost=commit"),
         pytest.param(LOST_CLAIMED_7, 8, "q", {}, Verdict.COMMIT, id="expired, never tried before"),
         pytest.param(LOST_CLAIMED_7, 7, "q", COMMIT_LOST, Verdict.COMMIT, id="expired, tried, onLedgerLost=commit"),
         pytest.param(LOST_CLAIMED_7, 7, "q", SKIP_LOST, Verdict.SKIP, id="expired, tried, onLedgerLost=skip"),
@@ -80,6 +106,8 @@ def test_a_batch_that_is_not_refused_gets_its_verdict(
     [
         pytest.param(NOTHING_EXPIRED, 1, "q", {}, LedgerLostError, id="nothing known, expired"),
         pytest.param(OTHERS_ONLY_EXPIRED, 9, "q", {}, LedgerLostError, id="only others known, expired"),
+        pytest.param(CLAIMS_FORGOTTEN, 0, "q", {}, LedgerLostError, id="tries were forgotten, batch 0"),
+        pytest.param(CLAIMS_FORGOTTEN, 9, "q", {}, LedgerLostError, id="tries were forgotten"),
         pytest.param(NOTHING_EXPIRED, 1, "q", SKIP_REWIND, LedgerLostError, id="expired, onRewind is another matter"),
         pytest.param(NOTHING_EXPIRED, 1, "q", TAKEOVER, LedgerLostError, id="expired, takeover is another matter"),
         pytest.param(LOST_CLAIMED_7, 7, "q", {}, LedgerLostError, id="expired, tried before"),
@@ -97,6 +125,7 @@ def test_a_batch_that_is_not_refused_gets_its_verdict(
         pytest.param(LAST_IS_7, 0, "r", SKIP_REWIND, CommitUserConflictError, id="other query, not a rewind"),
         pytest.param(LAST_IS_7, 8, None, {}, CommitUserConflictError, id="a query's name used outside of it"),
         pytest.param(BY_NO_QUERY, 8, "q", {}, CommitUserConflictError, id="a job's name used by a query"),
+        pytest.param(JOBS_16_17, 18, None, {}, CommitUserConflictError, id="jobs' name used by a writer in order"),
     ],
 )
 def test_a_refused_batch_is_refused_by_the_type_of_the_error(
@@ -124,6 +153,88 @@ def test_a_refusal_names_the_cure(ledger: Ledger, batch_id: int, query_id: str, 
         verdict(ledger, batch_id, query_id, {})
 
     assert [cure for cure in cures if cure not in str(refusal.value)] == []
+
+
+# ---------------------------------------------------------------- batch jobs, whose identifiers come in any order
+
+
+@pytest.mark.parametrize(
+    ("ledger", "identifier", "policy", "expected"),
+    [
+        pytest.param(JOBS_16_17, 17, {}, Verdict.ALREADY_IN, id="the last one again"),
+        pytest.param(JOBS_16_17, 16, {}, Verdict.ALREADY_IN, id="an earlier one again"),
+        pytest.param(JOBS_16_17, 15, {}, Verdict.COMMIT, id="a backfill"),
+        pytest.param(JOBS_16_17, 18, {}, Verdict.COMMIT, id="the next"),
+        pytest.param(JOBS_FROM_16, 16, {}, Verdict.ALREADY_IN, id="the first that is remembered"),
+        pytest.param(JOBS_FROM_16, 15, COMMIT_LOST, Verdict.COMMIT, id="forgotten, onLedgerLost=commit"),
+        pytest.param(JOBS_FROM_16, 15, SKIP_LOST, Verdict.SKIP, id="forgotten, onLedgerLost=skip"),
+        pytest.param(BY_NO_QUERY, 7, {}, Verdict.ALREADY_IN, id="an entry that names one identifier, that one"),
+        pytest.param(BY_NO_QUERY, 8, {}, Verdict.COMMIT, id="an entry that names one identifier, the next"),
+        pytest.param(NOTHING_COMPLETE, 20261116, {}, Verdict.COMMIT, id="a new job"),
+        pytest.param(NOTHING_EXPIRED, 20261116, {}, Verdict.COMMIT, id="a new job on another engine's table"),
+        pytest.param(OTHERS_CLAIMED, 20261116, {}, Verdict.COMMIT, id="a new job after others left the ledger"),
+        pytest.param(JOB_CLAIMED_17, 18, {}, Verdict.COMMIT, id="expired, above all that was tried"),
+        pytest.param(LAST_IS_7, 16, TAKEOVER, Verdict.COMMIT, id="a stream's name, takeover"),
+    ],
+)
+def test_a_job_that_is_not_refused_gets_its_verdict(
+    ledger: Ledger, identifier: int, policy: dict[str, Any], expected: Verdict
+) -> None:
+    assert decide(ledger, job(identifier), Policy(**policy)) is expected
+
+
+@pytest.mark.parametrize(
+    ("ledger", "identifier", "policy", "expected"),
+    [
+        pytest.param(JOBS_FROM_16, 15, {}, LedgerLostError, id="below what is remembered"),
+        pytest.param(JOBS_FROM_16, 15, SKIP_REWIND, LedgerLostError, id="onRewind is another matter"),
+        pytest.param(BY_NO_QUERY, 6, {}, LedgerLostError, id="an entry that names one identifier, a smaller one"),
+        pytest.param(JOB_CLAIMED_17, 17, {}, LedgerLostError, id="expired, tried before"),
+        pytest.param(JOB_CLAIMED_17, 16, {}, LedgerLostError, id="expired, below one that was tried"),
+        pytest.param(CLAIMS_FORGOTTEN, 20261116, {}, LedgerLostError, id="tries were forgotten"),
+        pytest.param(LAST_IS_7, 16, {}, CommitUserConflictError, id="a stream's name"),
+    ],
+)
+def test_a_refused_job_is_spoken_to_as_a_job(
+    ledger: Ledger, identifier: int, policy: dict[str, Any], expected: type[RefusedError]
+) -> None:
+    with pytest.raises(expected) as refusal:
+        decide(ledger, job(identifier), Policy(**policy))
+
+    said = str(refusal.value)
+    assert f"commitIdentifier {identifier} to sales.orders" in said
+    assert [word for word in ("zombie", "checkpoint", "onRewind", "restart") if word in said] == []
+
+
+def test_a_job_that_comes_back_after_its_ledger_was_lost_knows_nothing_below_what_was_tried() -> None:
+    found = identifiers_with(JOB_CLAIMED_17, job(18), now_ms=NOW_MS)
+
+    assert (18 in found, found.is_new(19), found.is_new(16)) == (True, True, False)
+
+
+def test_a_new_job_knows_that_nothing_below_it_is_in() -> None:
+    assert identifiers_with(OTHERS_CLAIMED, job(18), now_ms=NOW_MS).is_new(17)
+
+
+def test_a_job_let_in_where_tries_were_forgotten_vouches_for_none_below_it() -> None:
+    found = identifiers_with(CLAIMS_FORGOTTEN, job(18), now_ms=NOW_MS)
+
+    assert (found.is_new(19), found.is_new(17)) == (True, False)
+
+
+def test_a_job_that_takes_a_streams_name_over_begins_anew() -> None:
+    assert identifiers_with(LAST_IS_7, job(3), now_ms=NOW_MS) == Identifiers().adding(3, at_ms=NOW_MS)
+
+
+def test_a_job_forgets_identifiers_that_came_in_longer_ago_than_the_retention() -> None:
+    old = job_entry(1, 2, at_ms=NOW_MS - 31 * DAY_MS).identifiers
+    assert old is not None
+    new = replace(job_entry(16), identifiers=old.adding(16, at_ms=NOW_MS))
+
+    kept = advanced(Ledger(), new).entries["u"].identifiers
+
+    assert kept is not None
+    assert (16 in kept, 2 in kept, kept.is_new(2), kept.is_new(3)) == (True, False, False, True)
 
 
 # ---------------------------------------------------------------- the ledger that is carried forward
@@ -170,7 +281,7 @@ def test_a_user_that_commits_is_never_trimmed_however_long_it_was_silent() -> No
     assert found == Ledger({"u": entry(8)}, complete=True)
 
 
-def test_a_user_that_left_the_ledger_is_refused_by_name_when_it_comes_back() -> None:
+def test_a_user_that_left_the_ledger_is_refused_where_nobody_knows_what_it_tried() -> None:
     trimmed = advanced(Ledger({"u": entry(3, at_ms=0)}), entry(8), user="v")
 
     with pytest.raises(LedgerLostError, match="'u'"):

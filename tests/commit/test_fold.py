@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -198,3 +199,29 @@ def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: Replac
     plan = Plan("u", 1, "q", (), replace, "table-1", frozenset({0}))
 
     assert plan.changes_nothing is nothing
+
+
+def one_shot(*messages: TaskMessage, **extra: str) -> Plan:
+    return fold_one_shot(messages, options=options(extra, Purpose.BATCH_WRITE), overwrite=True)
+
+
+def test_an_overwrite_without_the_option_does_as_its_tasks_say() -> None:
+    dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
+
+    assert one_shot(dynamic).replace is Replace.WRITTEN_PARTITIONS
+    assert one_shot(message(file(), query_id=None)).replace is Replace.WHOLE_TABLE
+
+
+def test_the_option_wins_over_what_tasks_say_of_overwrites() -> None:
+    dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
+
+    assert one_shot(dynamic, partitionOverwriteMode="static").replace is Replace.WHOLE_TABLE
+    assert one_shot(message(file()), partitionOverwriteMode="dynamic").replace is Replace.WRITTEN_PARTITIONS
+
+
+def test_only_a_job_with_an_identifier_comes_in_any_order() -> None:
+    assert one_shot(message(), commitUser="u", commitIdentifier="3").in_any_order
+    assert not one_shot(message(), commitUser="u").in_any_order
+    stream = folded(message(file()))
+    assert stream is not None
+    assert not stream.in_any_order

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions, describe_options
+from paimon_sink.core.options import OptionDoc, Purpose, SinkOptions, describe_options
 
 HERE = {"path": "/lake/orders"}
 STREAM, BATCH, READ = Purpose.STREAM_WRITE, Purpose.BATCH_WRITE, Purpose.READ
@@ -41,7 +41,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
         takeover=False,
         target_file_size_bytes=128 * 1024 * 1024,
         compression=None,
-        partition_overwrite_mode="static",
+        partition_overwrite_mode=None,
         ledger_retention_ms=30 * 24 * 3600 * 1000,
     )
 
@@ -59,7 +59,6 @@ def test_defaults_are_those_of_the_documentation() -> None:
         ("partitionBy", "`a,b`, `c.d`,` e `,`f(g)`", "partition_by", ("a,b", "c.d", " e ", "f(g)")),
         ("partitionBy", "order day", "partition_by", ("order day",)),
         ("commitUser", "nightly orders", "commit_user", "nightly orders"),
-        ("onRewind", "Skip", "on_rewind", "skip"),
         ("onLedgerLost", "commit", "on_ledger_lost", "commit"),
         ("onLedgerLost", "skip", "on_ledger_lost", "skip"),
         ("targetFileSize", "64kb", "target_file_size_bytes", 65536),
@@ -105,9 +104,67 @@ def test_sparks_own_options_pass(key: str) -> None:
 
 @pytest.mark.parametrize("purpose", Purpose)
 def test_one_set_of_options_serves_writing_and_reading(purpose: Purpose) -> None:
-    lake = {"warehouse": "/w", "table": "a.b", "partitionBy": "dt", "commitUser": "u", "onRewind": "skip"}
+    lake = {"warehouse": "/w", "table": "a.b", "partitionBy": "dt", "commitUser": "u", "takeover": "true"}
 
     assert parse(lake, purpose).commit_user == "u"
+
+
+EVERY_OPTION = {
+    "warehouse": "/w",
+    "table": "a.b",
+    **{option.key: option.example for option in describe_options() if not option.is_prefix},
+    **dict(option.example.split("=", 1) for option in describe_options() if option.is_prefix),
+}
+
+
+def test_a_read_passes_over_every_option_of_a_write() -> None:
+    given = {key: value for key, value in EVERY_OPTION.items() if key not in ("path", "branch", "table")}
+
+    assert parse({**given, "table": "a.b", "listeners": "metrics"}, READ).where is not None
+
+
+@pytest.mark.parametrize("purpose", [STREAM, BATCH])
+@pytest.mark.parametrize("option", describe_options(), ids=lambda option: option.key)
+def test_a_write_refuses_exactly_what_it_cannot_heed(option: OptionDoc, purpose: Purpose) -> None:
+    key, value = option.example.split("=", 1) if option.is_prefix else (option.key, option.example)
+
+    try:
+        parse({**HERE, key: value}, purpose)
+        said = ""
+    except OptionError as error:
+        said = str(error)
+
+    is_refused = f"{option.key} is for " in said
+    assert is_refused is (purpose.value not in option.used_by)
+
+
+def test_a_stream_may_be_told_to_skip_a_rewind_and_a_batch_job_may_not() -> None:
+    assert parse({**HERE, "onRewind": "Skip"}, STREAM).on_rewind == "skip"
+    assert "may come in any order" in refusal({**HERE, "onRewind": "skip"}, BATCH)
+
+
+@pytest.mark.parametrize("key", ["where", "partition.day"])
+@pytest.mark.parametrize("purpose", [STREAM, BATCH])
+def test_what_chooses_rows_to_read_is_refused_by_a_write_which_would_replace_others(key: str, purpose: Purpose) -> None:
+    message = refusal({**HERE, key: "2026-11-16"}, purpose)
+
+    assert "does not choose what an overwrite replaces" in message
+    assert "partitionOverwriteMode=dynamic" in message
+
+
+@pytest.mark.parametrize(
+    ("bound", "switch"),
+    [
+        ({"expire.keepLast": "5"}, {"expire.olderThan": "1d"}),
+        ({"expire.limit": "5"}, {"expire.olderThan": "1d"}),
+        ({"compact.maxBytes": "1mb"}, {"compact.minFiles": "5"}),
+    ],
+    ids=["keepLast", "limit", "maxBytes"],
+)
+def test_a_bound_of_something_that_is_not_switched_on_is_refused(bound: dict[str, str], switch: dict[str, str]) -> None:
+    assert f"without {next(iter(switch))}" in refusal({**HERE, **bound}, STREAM)
+    parse({**HERE, **bound, **switch}, STREAM)
+    parse({**HERE, **bound}, READ)
 
 
 def test_a_commit_identifier_goes_with_a_commit_user() -> None:
@@ -163,7 +220,6 @@ def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
         ("commitIdentifier", "9" * 19, "whole number"),
         ("commitIdentifier", "9" * 5000, "whole number"),
         ("commitIdentifier", str(2**63 - 1), "Paimon's own mark"),
-        ("onRewind", "commit", "must be fail or skip"),
         ("onLedgerLost", "ignore", "must be fail, commit or skip"),
         ("targetFileSize", "big", "must be a size"),
         ("targetFileSize", "1.5gb", "must be a size"),
@@ -182,7 +238,6 @@ def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
         ("mergeSchema", "maybe", "must be true or false"),
         ("watermarkColumn", "ts, at", "must be one column"),
         ("watermarkColumn", "days(ts)", "must be one column"),
-        ("watermarkIdle", "10m", "watermarkIdle needs watermarkColumn"),
         ("listeners", "mark done", "must be names such as"),
         ("listeners", "a, a", "names a twice"),
         ("s3.endpoint", "http://a\nb", "control character"),
@@ -247,6 +302,8 @@ def test_an_address_without_a_login_is_accepted(address: str) -> None:
         ({"path": "/p", "table": "a.b"}, READ, "path and table contradict"),
         ({"warehouse": "/w"}, BATCH, "table is missing"),
         ({"table": "a.b"}, STREAM, "warehouse is missing"),
+        ({**HERE, "onRewind": "commit"}, STREAM, "onRewind must be fail or skip"),
+        ({**HERE, "watermarkIdle": "10m"}, STREAM, "watermarkIdle needs watermarkColumn"),
         ({**HERE, "commitIdentifier": "1"}, BATCH, "needs commitUser"),
         ({**HERE, "commitIdentifier": "1", "commitUser": "u"}, STREAM, "for batch writes"),
         ({**HERE, "commitUser": "u", "COMMITUSER": "v"}, BATCH, "same option with different values"),

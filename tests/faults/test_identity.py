@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -10,7 +11,7 @@ from paimon_sink import PwcDataSource
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, StaleBatchError
 from paimon_sink.formats.base import Publication
 from paimon_sink.spark.writers import PwcCommitMessage
-from tests.support.batches import of_query
+from tests.support.batches import coordinator, of_query, write_plan
 from tests.support.engines import OtherEngine
 from tests.support.lake import ID_AND_DAY, Lake, rows
 
@@ -236,11 +237,24 @@ def test_the_first_batch_of_a_new_user_is_allowed_on_a_table_whose_history_expir
 
 
 @pytest.mark.fault(11)
-@pytest.mark.needs("a ledger that expires")
-def test_a_later_batch_of_a_user_without_any_record_is_refused_on_a_table_whose_history_expired(
+def test_a_later_batch_of_a_user_that_never_tried_one_is_new_although_history_expired(
     lake: Lake, engine: OtherEngine
 ) -> None:
     under_foreign_snapshots(lake, engine)
+    fresh = lake.with_options(commitUser="fresh")
+
+    # Its batches before were empty: they left no snapshot.
+    fresh.append(3, rows(5))
+    fresh.append(3, rows(5))
+
+    assert lake.ids() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.fault(11)
+@pytest.mark.needs("a ledger that expires")
+def test_a_later_batch_is_refused_where_history_and_every_claim_are_gone(lake: Lake, engine: OtherEngine) -> None:
+    under_foreign_snapshots(lake, engine)
+    engine.forget_claims()
 
     with pytest.raises(LedgerLostError, match="'fresh'"):
         lake.with_options(commitUser="fresh").append(3, rows(5))
@@ -263,9 +277,9 @@ def test_foreign_snapshots_on_top_of_ours_hide_nothing(lake: Lake, engine: Other
 
 
 def job(lake: Lake, identifier: int, *ids: int) -> PwcCommitMessage:
-    writer = lake.with_options(commitUser="nightly", commitIdentifier=str(identifier)).batch_writer()
-    message = writer.write(iter([rows(*ids)]))
-    lake.with_options(commitUser="nightly", commitIdentifier=str(identifier)).batch_writer().commit([message])
+    named = lake.with_options(commitUser="nightly", commitIdentifier=str(identifier))
+    message = named.batch_writer().write(iter([rows(*ids)]))
+    named.batch_writer().commit([message])
     return message
 
 
@@ -281,14 +295,203 @@ def test_a_rerun_of_a_batch_job_is_a_no_op_and_cleans_up(lake: Lake) -> None:
 
 
 @pytest.mark.fault(12)
-def test_a_batch_job_with_a_smaller_identifier_is_refused(lake: Lake) -> None:
-    job(lake, 20260131, 1)
+def test_a_rerun_of_an_earlier_batch_job_is_a_no_op_and_cleans_up(lake: Lake) -> None:
+    first, second = job(lake, 16, 1), job(lake, 17, 2)
 
-    with pytest.raises(StaleBatchError, match="20260130"):
-        job(lake, 20260130, 2)
-    job(lake, 20260201, 3)
+    job(lake, 16, 1)
 
-    assert lake.ids() == [1, 3]
+    assert lake.ids() == [1, 2]
+    assert lake.batch_ids() == [16, 17]
+    assert lake.data_files() == lake.files_of([first, second])
+
+
+@pytest.mark.fault(12)
+def test_batch_jobs_land_once_in_whatever_order_their_identifiers_come(lake: Lake) -> None:
+    for identifier in (16, 17, 15, 16, 9, 15, 18, 9, 17):
+        job(lake, identifier, identifier)
+
+    assert lake.ids() == [9, 15, 16, 17, 18]
+    assert lake.batch_ids() == [16, 17, 15, 9, 18]
+
+
+@pytest.mark.fault(12, 14)
+def test_batch_jobs_of_one_name_that_run_at_the_same_time_all_land_once(lake: Lake) -> None:
+    lake.write()
+
+    def run(number: int) -> None:
+        job(lake, 10 + number % 3, number % 3)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(run, range(6)))
+
+    assert lake.ids() == [0, 1, 2]
+    assert sorted(lake.batch_ids()) == [10, 11, 12]
+
+
+@pytest.mark.fault(12, 15)
+def test_a_batch_job_overtaken_by_its_own_rerun_and_by_a_later_job_keeps_the_files_that_are_in(lake: Lake) -> None:
+    slow = lake.with_options(commitUser="nightly", commitIdentifier="16").batch_writer().write(iter([rows(1)]))
+    first, second = job(lake, 16, 1), job(lake, 17, 2)
+
+    lake.with_options(commitUser="nightly", commitIdentifier="16").batch_writer().commit([slow])
+
+    assert lake.ids() == [1, 2]
+    assert lake.data_files() == lake.files_of([first, second])
+
+
+@pytest.mark.fault(12)
+def test_the_files_of_a_rerun_stay_where_nobody_can_tell_which_ones_are_in(lake: Lake, engine: OtherEngine) -> None:
+    first, second = job(lake, 16, 1), job(lake, 17, 2)
+    engine.expire(1)
+
+    again = job(lake, 16, 1)
+
+    assert lake.ids() == [1, 2]
+    assert lake.data_files() == lake.files_of([first, second, again])
+
+
+@pytest.mark.fault(12, 33)
+@pytest.mark.needs("rollback")
+def test_a_batch_job_that_was_rolled_back_is_written_again_and_an_earlier_one_is_not(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    for identifier in (16, 17, 15):
+        job(lake, identifier, identifier)
+    engine.roll_back(lake.snapshot_ids()[1])
+
+    for identifier in (15, 16, 17):
+        job(lake, identifier, identifier)
+
+    assert lake.ids() == [15, 16, 17]
+
+
+@pytest.mark.fault(12, 11)
+def test_no_batch_job_is_doubled_after_a_foreign_engine_expired_all_our_snapshots(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    for identifier in (17, 16):
+        job(lake, identifier, identifier)
+    engine.append(rows(70))
+    engine.append(rows(71))
+    engine.expire(2)
+
+    # A ledger that does not survive it refuses what may be in by name; one that does recognises it.
+    for identifier in (16, 17):
+        with suppress(LedgerLostError):
+            job(lake, identifier, identifier)
+    job(lake, 18, 18)
+    job(lake, 18, 18)
+
+    assert lake.ids() == [16, 17, 18, 70, 71]
+
+
+@pytest.mark.fault(12)
+def test_a_batch_job_below_what_is_remembered_is_refused_by_name(lake: Lake) -> None:
+    # As entries are that name the last identifier alone: older versions wrote such.
+    lake.with_options(commitUser="nightly").append(16, rows(16))
+    before = lake.history()
+
+    with pytest.raises(LedgerLostError, match=r"commitIdentifier 14 to sales\.orders.*up to 15.*onLedgerLost=commit"):
+        job(lake, 14, 14)
+    assert lake.history() == before
+    job(lake.with_options(onLedgerLost="commit"), 14, 14)
+    job(lake, 14, 14)
+    job(lake, 16, 16)
+
+    assert lake.ids() == [14, 16]
+
+
+@pytest.mark.fault(12, 9)
+def test_a_stream_and_a_batch_job_do_not_share_a_name(lake: Lake) -> None:
+    lake.with_options(commitUser="nightly").commit(0, of(lake, "q", 1))
+    with pytest.raises(CommitUserConflictError, match="belongs to a stream"):
+        job(lake, 16, 2)
+    job(lake.with_options(commitUser="ignored", takeover="true"), 16, 2)
+    with pytest.raises(CommitUserConflictError, match="belongs to batch jobs"):
+        lake.with_options(commitUser="nightly").commit(1, of(lake, "q", 3))
+
+    assert lake.ids() == [1, 2]
+
+
+# ---------------------------------------------------------------- users that were silent for long
+
+
+def everybody_else_leaves_the_ledger(lake: Lake, batch_id: int) -> None:
+    """A commit with a retention of less than nothing: whoever did not commit now was silent for longer."""
+    keeper = lake.with_options(commitUser="keeper")
+    coordinator(keeper, ledger_retention_ms=-(10**15)).commit(write_plan(keeper, batch_id, rows(100 + batch_id)))
+
+
+@pytest.mark.fault(11)
+def test_the_only_batch_of_a_user_that_was_silent_for_long_is_not_doubled(lake: Lake, engine: OtherEngine) -> None:
+    lake.append(0, rows(1))
+    everybody_else_leaves_the_ledger(lake, 0)
+    everybody_else_leaves_the_ledger(lake, 1)
+    engine.expire(1)
+
+    with pytest.raises(LedgerLostError, match="'test'"):
+        lake.append(0, rows(1))
+
+    assert lake.ids() == [1, 100, 101]
+
+
+@pytest.mark.fault(11)
+def test_a_user_that_was_silent_for_long_comes_back_with_a_new_batch(lake: Lake, engine: OtherEngine) -> None:
+    lake.append(6, rows(1))
+    lake.append(7, rows(2))
+    everybody_else_leaves_the_ledger(lake, 0)
+    engine.expire(2)
+
+    lake.append(8, rows(3))
+    lake.append(8, rows(3))
+    with pytest.raises(StaleBatchError):
+        lake.append(7, rows(2))
+
+    assert lake.ids() == [1, 2, 3, 100]
+
+
+@pytest.mark.fault(11, 12)
+def test_a_new_batch_job_is_not_refused_because_others_left_the_ledger(lake: Lake, engine: OtherEngine) -> None:
+    lake.append(7, rows(1))
+    everybody_else_leaves_the_ledger(lake, 0)
+    engine.expire(1)
+
+    job(lake, 20261116, 2)
+    job(lake, 20261116, 2)
+    job(lake, 20261115, 3)
+
+    assert lake.ids() == [1, 2, 3, 100]
+
+
+@pytest.mark.fault(11, 12)
+def test_a_batch_job_that_was_silent_for_long_is_not_doubled_and_goes_on(lake: Lake, engine: OtherEngine) -> None:
+    for identifier in (17, 16):
+        job(lake, identifier, identifier)
+    everybody_else_leaves_the_ledger(lake, 0)
+    engine.expire(2)
+
+    for identifier in (16, 17):
+        with pytest.raises(LedgerLostError, match=f"commitIdentifier {identifier}"):
+            job(lake, identifier, identifier)
+    job(lake, 18, 18)
+    job(lake, 18, 18)
+
+    assert lake.ids() == [16, 17, 18, 100]
+
+
+@pytest.mark.fault(12)
+def test_a_new_batch_job_is_welcome_on_a_table_that_another_engine_wrote_and_expired(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    lake.write()
+    for number in (70, 71):
+        engine.append(rows(number))
+    engine.expire(1)
+
+    job(lake, 20261116, 1)
+    job(lake, 20261116, 1)
+
+    assert lake.ids() == [1, 70, 71]
 
 
 @pytest.mark.fault(12)

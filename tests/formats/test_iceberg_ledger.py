@@ -6,8 +6,14 @@ import json
 
 import pytest
 
-from paimon_sink.core.errors import CorruptTableError, LedgerLostError, OptionError, StaleBatchError
-from tests.support.batches import coordinator, sink_options, write_plan
+from paimon_sink.core.errors import (
+    CommitUserConflictError,
+    CorruptTableError,
+    LedgerLostError,
+    OptionError,
+    StaleBatchError,
+)
+from tests.support.batches import coordinator, of_query, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
@@ -127,19 +133,72 @@ def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
     assert {user: entry.batch_id for user, entry in ledger.entries.items()} == dict(zip(users, range(6), strict=True))
 
 
-def test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_back(lake: Lake) -> None:
-    lake.with_options(commitUser="old").append(3, rows(3))
-    plan = write_plan(lake, 0, rows(0))
-
+def drop_the_silent(lake: Lake, batch_id: int) -> None:
     # A retention of less than nothing: everybody else is silent for longer.
-    coordinator(lake, ledger_retention_ms=-(10**15)).commit(plan)
+    coordinator(lake, ledger_retention_ms=-(10**15)).commit(write_plan(lake, batch_id, rows(batch_id)))
+
+
+def test_a_silent_user_leaves_a_short_line_and_takes_it_back_when_it_comes_again(lake: Lake) -> None:
+    old = lake.with_options(commitUser="old")
+    old.append(3, rows(103))
+    drop_the_silent(lake, 0)
     IcebergEngine(lake).expire(1)
 
     assert "pwc.ledger.main.old" not in native(lake).properties
+    assert native(lake).properties["pwc.ledger-dropped.main"].endswith(":3:")
     with pytest.raises(LedgerLostError, match="old"):
-        lake.with_options(commitUser="old").append(4, rows(4))
+        old.append(3, rows(103))
+    old.append(4, rows(104))
+
+    assert "pwc.ledger-dropped.main" not in native(lake).properties
+    assert lake.ids() == [0, 103, 104]
+
+
+def test_a_silent_user_of_another_query_is_refused_by_name(lake: Lake) -> None:
+    old = lake.with_options(commitUser="old")
+    old.commit(3, of_query(old.write(rows(103)), "first"))
+    drop_the_silent(lake, 0)
+    IcebergEngine(lake).expire(1)
+
+    with pytest.raises(CommitUserConflictError, match="query first"):
+        old.commit(4, of_query(old.write(rows(104)), "second"))
+    old.commit(4, of_query(old.write(rows(104)), "first"))
+
+    assert lake.ids() == [0, 103, 104]
+
+
+def test_what_a_silent_user_wrote_is_known_on_a_branch_that_grew_out_of_it(lake: Lake) -> None:
+    old = lake.with_options(commitUser="old")
+    old.append(0, rows(100))
+    drop_the_silent(lake, 0)
+    IcebergEngine(lake).expire(1)
+
+    with pytest.raises(LedgerLostError, match="old"):
+        old.with_options(branch="audit").append(0, rows(100))
+
+
+def test_nobody_is_taken_for_new_where_an_older_version_forgot_who_was_silent(lake: Lake) -> None:
+    lake.append(0, rows(0))
     lake.append(1, rows(1))
-    assert lake.ids() == [0, 1, 3]
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"pwc.ledger-dropped.main": "true"})
+    IcebergEngine(lake).expire(1)
+
+    for batch_id in (0, 5):
+        with pytest.raises(LedgerLostError, match="unheard"):
+            lake.with_options(commitUser="unheard").append(batch_id, rows(9))
+    lake.with_options(commitUser="unheard", onLedgerLost="commit").append(0, rows(9))
+
+    assert lake.ids() == [0, 1, 9]
+
+
+def test_silent_users_that_cannot_be_read_are_named_and_nothing_is_committed(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    with native(lake).transaction() as transaction:
+        transaction.set_properties({"pwc.ledger-dropped.main": "yes"})
+
+    with pytest.raises(CorruptTableError, match=r"pwc\.ledger-dropped\.main"):
+        lake.append(1, rows(1))
 
 
 @pytest.mark.parametrize("why", ["silent for long", "removed by somebody"])

@@ -44,7 +44,7 @@ def test_a_stream_keeps_its_table_short(lake: Lake, tomorrow: None) -> None:
 
 
 def test_nothing_goes_unless_it_is_asked_for(lake: Lake, tomorrow: None) -> None:
-    a_stream(lake, 5, expire__keepLast="1")
+    a_stream(lake, 5)
 
     assert len(lake.snapshot_ids()) == 5
 

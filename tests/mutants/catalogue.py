@@ -9,6 +9,7 @@ from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.silence import SILENCE_MUTANTS
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
 
@@ -65,32 +66,32 @@ MUTANTS = (
         "replay-commits-again",
         "a batch that is in is not committed again",
         DECISION,
-        "        return Verdict.ALREADY_IN\n",
-        "        return Verdict.COMMIT\n",
+        "    if entry.batch_id == attempt.batch_id:\n        return Verdict.ALREADY_IN\n",
+        "    if entry.batch_id == attempt.batch_id:\n        return Verdict.COMMIT\n",
         (f"{REPLAYS}::test_a_replay_with_another_number_of_tasks_is_recognised",),
     ),
     Mutant(
         "stale-batch-accepted",
         "a batch older than the last one is refused",
         DECISION,
-        "    if entry.batch_id < batch_id:\n",
-        "    if entry.batch_id != batch_id:\n",
+        "    if entry.batch_id < attempt.batch_id:\n",
+        "    if entry.batch_id != attempt.batch_id:\n",
         (f"{IDENTITY}::test_a_zombie_that_finishes_its_batch_after_its_successor_is_refused",),
     ),
     Mutant(
         "other-query-accepted",
         "a name that belongs to another query is refused",
         DECISION,
-        "    if entry.query_id != query_id:\n",
-        "    if entry.query_id != query_id and policy.takeover:\n",
+        "    if not _is_same_writer(entry, attempt):\n",
+        "    if not _is_same_writer(entry, attempt) and policy.takeover:\n",
         (f"{IDENTITY}::test_two_live_queries_with_one_name_the_second_is_refused",),
     ),
     Mutant(
         "lost-ledger-commits",
         "a batch that may be in is refused where history has expired",
         DECISION,
-        '    if never_tried or policy.on_ledger_lost == "commit":\n',
-        '    if never_tried or policy.on_ledger_lost != "skip":\n',
+        '    if _was_never_tried(ledger.register, same_query, attempt) or policy.on_ledger_lost == "commit":\n',
+        '    if _was_never_tried(ledger.register, same_query, attempt) or policy.on_ledger_lost != "skip":\n',
         (f"{IDENTITY}::test_a_replay_is_refused_by_name_after_a_foreign_engine_expired_our_snapshots",),
     ),
     Mutant(
@@ -135,7 +136,7 @@ MUTANTS = (
         DECISION,
         "    complete = ledger.complete and len(kept) == len(ledger.entries)\n",
         "    complete = ledger.complete\n",
-        (f"{DECIDE}::test_a_user_that_left_the_ledger_is_refused_by_name_when_it_comes_back",),
+        (f"{DECIDE}::test_a_user_that_left_the_ledger_is_refused_where_nobody_knows_what_it_tried",),
     ),
     Mutant(
         "corrupt-ledger-is-empty",
@@ -418,4 +419,5 @@ MUTANTS = (
     *MAINTENANCE_MUTANTS,
     *COMPACTION_MUTANTS,
     *LISTENING_MUTANTS,
+    *SILENCE_MUTANTS,
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,17 @@ def orders(spark: SparkSession, start: int, end: int, day: str = "monday") -> Da
 
 def days(lake: Lake) -> list[tuple[int, str]]:
     return sorted((row["id"], row["day"]) for row in lake.read())
+
+
+@contextmanager
+def overwriting(spark: SparkSession, mode: str) -> Iterator[None]:
+    """With Spark's own setting at that."""
+    key = "spark.sql.sources.partitionOverwriteMode"
+    spark.conf.set(key, mode)
+    try:
+        yield
+    finally:
+        spark.conf.unset(key)
 
 
 @pytest.mark.everywhere
@@ -67,6 +80,45 @@ def test_a_dynamic_overwrite_replaces_only_the_partitions_written(spark: SparkSe
     save(orders(spark, 6, 8, "tuesday"), lake, mode="overwrite", partitionOverwriteMode="dynamic")
 
     assert days(lake) == [(0, "monday"), (1, "monday"), (2, "monday"), (6, "tuesday"), (7, "tuesday")]
+
+
+@pytest.mark.everywhere
+@pytest.mark.smoke
+@pytest.mark.parametrize("session_mode", ["dynamic", "DYNAMIC"])
+def test_an_overwrite_without_the_option_does_as_the_session_says(
+    spark: SparkSession, local_lake: Lake, session_mode: str
+) -> None:
+    save(orders(spark, 0, 3), local_lake, partitionBy="day")
+
+    with overwriting(spark, session_mode):
+        save(orders(spark, 6, 8, "tuesday"), local_lake, mode="overwrite")
+    assert local_lake.ids() == [0, 1, 2, 6, 7]
+
+    save(orders(spark, 8, 9, "tuesday"), local_lake, mode="overwrite")
+    assert local_lake.ids() == [8]
+
+
+def test_the_option_wins_over_the_session(spark: SparkSession, local_lake: Lake) -> None:
+    save(orders(spark, 0, 3), local_lake, partitionBy="day")
+
+    with overwriting(spark, "dynamic"):
+        save(orders(spark, 6, 8, "tuesday"), local_lake, mode="overwrite", partitionOverwriteMode="static")
+
+    assert local_lake.ids() == [6, 7]
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"where": "day = 'tuesday'"}, {"partition.day": "tuesday"}], ids=["where", "partition"]
+)
+def test_an_overwrite_that_names_rows_to_read_is_refused_and_replaces_nothing(
+    spark: SparkSession, local_lake: Lake, chosen: dict[str, str]
+) -> None:
+    save(orders(spark, 0, 3), local_lake, partitionBy="day")
+
+    with pytest.raises(AnalysisException, match="does not choose what an overwrite replaces"):
+        save(orders(spark, 6, 8, "tuesday"), local_lake, mode="overwrite", **chosen)
+
+    assert local_lake.ids() == [0, 1, 2]
 
 
 def test_a_dynamic_overwrite_without_rows_deletes_nothing(spark: SparkSession, local_lake: Lake) -> None:

@@ -65,6 +65,33 @@ def test_a_dynamic_insert_overwrite_spares_the_other_partitions(spark: SparkSess
     assert local_orders.ids() == [0, 1, 2, 10]
 
 
+def test_spark_refuses_an_insert_overwrite_in_a_session_that_asks_for_dynamic_ones(
+    spark: SparkSession, local_orders: Lake
+) -> None:
+    paimon_sink.attach(spark, "orders", **lake_options(local_orders))
+
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with pytest.raises(AnalysisException, match="does not support dynamic overwrite"):
+            spark.sql("INSERT OVERWRITE orders SELECT 10L, 'tuesday'")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+
+    assert local_orders.ids() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("statement", ["INSERT OVERWRITE", "INSERT INTO"])
+def test_an_insert_into_a_view_that_shows_only_some_rows_is_refused(
+    spark: SparkSession, local_orders: Lake, statement: str
+) -> None:
+    paimon_sink.attach(spark, "some_orders", **lake_options(local_orders), where="id = 1")
+
+    with pytest.raises(AnalysisException, match="write through a view that was made without it"):
+        spark.sql(f"{statement} some_orders SELECT 10L, 'tuesday'")
+
+    assert local_orders.ids() == [0, 1, 2]
+
+
 def test_columns_are_inserted_by_name_when_the_statement_names_them(spark: SparkSession, local_orders: Lake) -> None:
     paimon_sink.attach(spark, "orders", **lake_options(local_orders))
 

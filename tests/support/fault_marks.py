@@ -11,7 +11,7 @@ __all__ = ["COVERING", "mark_modules"]
 COVERING: dict[str, tuple[int, ...]] = {
     "tests/commit/test_decide.py::test_a_batch_that_is_not_refused_gets_its_verdict": (10, 11, 12),
     "tests/commit/test_decide.py::test_a_refused_batch_is_refused_by_the_type_of_the_error": (8, 9, 10, 11, 12, 16),
-    "tests/commit/test_decide.py::test_a_user_that_left_the_ledger_is_refused_by_name_when_it_comes_back": (11,),
+    "tests/commit/test_decide.py::test_a_user_that_left_the_ledger_is_refused_where_nobody_knows_what_it_tried": (11,),
     "tests/commit/test_fold.py::test_a_missing_message_means_no_plan": (27,),
     "tests/commit/test_fold.py::test_messages_of_two_incarnations_of_the_table_are_refused": (31,),
     "tests/commit/test_fold.py::test_messages_of_two_queries_are_refused": (9,),
@@ -32,8 +32,8 @@ COVERING: dict[str, tuple[int, ...]] = {
     "tests/formats/test_iceberg_commit.py::test_manifests_of_a_request_that_may_be_under_way_are_kept": (22,),
     "tests/formats/test_iceberg_ledger.py::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in": (11, 33),
     "tests/formats/test_iceberg_ledger.py::test_a_replay_is_known_after_every_snapshot_of_its_user_expired": (11,),
-    "tests/formats/test_iceberg_ledger.py::test_a_silent_user_leaves_the_ledger_and_is_refused_by_name_when_it_comes_"
-    "back": (11,),
+    "tests/formats/test_iceberg_ledger.py::test_a_silent_user_leaves_a_short_line_and_takes_it_back_when_it_comes_"
+    "again": (11,),
     "tests/formats/test_iceberg_ledger.py::test_what_may_be_in_expired_history_is_refused_after_a_rollback": (11, 33),
     "tests/formats/test_iceberg_races.py": (14,),
     "tests/formats/test_iceberg_tasks.py::test_a_partition_value_too_long_for_a_directory_is_refused_by_name": (37,),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from paimon_sink.commit.decide import Policy, decide
+from paimon_sink.commit.decide import Attempt, Policy, decide
 from paimon_sink.core.errors import RefusedError
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -104,9 +104,7 @@ class Story:
                 ledger = lake.open().look(commit_user=user).ledger
                 for batch in range(BATCHES):
                     try:
-                        verdict = decide(
-                            ledger, table="t", commit_user=user, batch_id=batch, query_id=None, policy=Policy()
-                        ).name
+                        verdict = decide(ledger, Attempt("t", user, batch, None), Policy()).name
                     except RefusedError as refusal:
                         verdict = type(refusal).__name__
                     found[title, user, batch] = verdict

@@ -18,11 +18,14 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
-from paimon_sink.formats.base import Claim, Ledger, LedgerEntry
+from paimon_sink.formats.iceberg.silent import SilentUsers
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_from, extras_of
 
 __all__ = [
     "BOOK",
+    "IDENTIFIERS",
     "WATERMARK",
     "ancestors",
     "is_untouched",
@@ -37,12 +40,12 @@ __all__ = [
     "watermark_property",
 ]
 
-BOOK, WATERMARK = "pwc.listeners", "pwc.watermark"
+BOOK, WATERMARK, IDENTIFIERS = "pwc.listeners", "pwc.watermark", "pwc.identifiers"
 _PREFIX = "pwc.ledger."
 _WATERMARK_OF = "pwc.watermark."
 """The same a branch, for when the snapshots that say it have expired: other engines do not say it again."""
-_DROPPED = "pwc.ledger-dropped."
-"""Set once a silent user left the ledger of a branch."""
+_SILENT = "pwc.ledger-dropped."
+"""The users that left the ledger of a branch: see :mod:`paimon_sink.formats.iceberg.silent`."""
 _WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
 """In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
@@ -62,15 +65,17 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
             # Expired from below the line, not rolled back: only the property still knows.
             found = own
     if found is not None:
-        return Ledger({**entries, commit_user: found}, stored.complete)
-    elsewhere = _said_anywhere(metadata.properties, commit_user, table=table)
-    # Rolled back to before the user's batches, or only other branches know the user. Nothing is lost if the line goes
-    # back to the table's first snapshot.
+        return Ledger({**entries, commit_user: found})
+    # Rolled back to before the user's batches, silent for long, or only other branches know the user. Nothing is lost
+    # if the line goes back to the table's first snapshot.
     goes_back = not line or (line[-1].sequence_number or 0) <= 1
-    complete = stored.complete and (goes_back or not elsewhere)
+    if goes_back:
+        return Ledger(entries)
     # What they say was tried, and may have been in what expired.
-    claims = [Claim(commit_user, said.batch_id, said.query_id, said.commit_id or "") for said in elsewhere]
-    return Ledger(entries, complete, () if complete else claims)
+    claims = _tried_anywhere(metadata.properties, commit_user, table=table)
+    silent = _all_silent(metadata.properties, table=table)
+    register = Register.CUT if any(branch.forgot_some for branch in silent) else Register.WHOLE
+    return Ledger(entries, complete=False, claims=claims, register=register)
 
 
 def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
@@ -81,21 +86,29 @@ def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> 
         for key, text in properties.items()
         if key.startswith(prefix)
     }
-    return Ledger(entries, _DROPPED + _quoted(branch) not in properties)
+    _silent(properties, _SILENT + _quoted(branch), table=table)
+    return Ledger(entries)
 
 
 def ledger_changes(
     before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata, table: str
 ) -> tuple[dict[str, str], list[str]]:
     """Properties to set and to remove for ``after`` to stand where ``before`` stood."""
-    gone = {ledger_key(branch, user) for user in before.entries.keys() - after.entries.keys()}
+    left = {user: entry for user, entry in before.entries.items() if user not in after.entries}
+    gone = {ledger_key(branch, user) for user in left}
     to_set, to_remove = _after_rollback(metadata, branch=branch, table=table)
     to_set = {key: text for key, text in to_set.items() if key not in gone}
     for user, entry in after.entries.items():
         if before.entries.get(user) != entry:
             to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
-    if not after.complete and gone:
-        to_set[_DROPPED + _quoted(branch)] = "true"
+    key = _SILENT + _quoted(branch)
+    silent = _silent(metadata.properties, key, table=table)
+    changed = silent.changed(left=left, came_back=after.entries.keys() - before.entries.keys())
+    if changed.lines or changed.forgot_some:
+        if changed != silent:
+            to_set[key] = changed.to_text()
+    elif silent.lines:
+        gone.add(key)
     return to_set, sorted(gone.union(to_remove) - to_set.keys())
 
 
@@ -192,7 +205,15 @@ def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: s
     key = ledger_key(branch, user)
     if key in before:
         return now.get(key) == before[key]
-    return key not in now and _DROPPED + _quoted(branch) not in now
+    return key not in now and _never_left(now.get(_SILENT + _quoted(branch)), user)
+
+
+def _never_left(silent: str | None, user: str) -> bool:
+    try:
+        known = SilentUsers.from_text(silent)
+    except ValueError:
+        return False
+    return known.claim_of(user) is None and not known.forgot_some
 
 
 def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapshot]:
@@ -237,14 +258,30 @@ def properties_of(snapshot: Snapshot) -> dict[str, str]:
     return {} if snapshot.summary is None else dict(snapshot.summary.additional_properties)
 
 
-def _said_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> list[LedgerEntry]:
-    """What the lines of all branches say of a user."""
+def _tried_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> list[Claim]:
+    """What the lines of all branches say of a user, the silent ones among them."""
     ending = f".{_quoted(user)}"
-    return [
+    entries = [
         _entry(text, key=key, table=table)
         for key, text in properties.items()
         if key.startswith(_PREFIX) and key.endswith(ending)
     ]
+    silent = [branch.claim_of(user) for branch in _all_silent(properties, table=table)]
+    return [
+        *(Claim(user, entry.highest, entry.query_id, entry.commit_id or "") for entry in entries),
+        *(claim for claim in silent if claim is not None),
+    ]
+
+
+def _all_silent(properties: Mapping[str, str], *, table: str) -> list[SilentUsers]:
+    return [_silent(properties, key, table=table) for key in properties if key.startswith(_SILENT)]
+
+
+def _silent(properties: Mapping[str, str], key: str, *, table: str) -> SilentUsers:
+    try:
+        return SilentUsers.from_text(properties.get(key))
+    except ValueError as error:
+        raise _unreadable(key, table, error) from error
 
 
 def _user(key: str, prefix: str, *, table: str) -> str:
@@ -271,7 +308,18 @@ def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> Ledge
         snapshot_id=snapshot.snapshot_id,
         at_ms=snapshot.timestamp_ms,
         book=said.get(BOOK),
+        identifiers=_identifiers(snapshot, said.get(IDENTIFIERS)),
     )
+
+
+def _identifiers(snapshot: Snapshot, text: str | None) -> Identifiers | None:
+    try:
+        return None if text is None else Identifiers.from_fields(read_json(text))
+    except (ValueError, TypeError) as error:
+        raise CorruptTableError(
+            f"Cannot read {IDENTIFIERS} in the summary of snapshot {snapshot.snapshot_id} ({error}). Nothing was "
+            "committed. If a newer paimon-sink wrote it, use that; else roll the table back to the snapshot before it."
+        ) from error
 
 
 def _quoted(text: str) -> str:
@@ -285,7 +333,7 @@ def _encoded(entry: LedgerEntry, metadata: TableMetadata, *, number: int | None 
         # One that is not there is the next.
         number = metadata.next_sequence_number() if snapshot is None else snapshot.sequence_number
     fields = [entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms, number]
-    return json.dumps([*fields, *([] if entry.book is None else [entry.book])], separators=(",", ":"))
+    return json.dumps([*fields, *extras_of(entry)], separators=(",", ":"))
 
 
 def _sequence_number(text: str) -> int:
@@ -296,14 +344,18 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
     """Read an entry, or refuse it: guessing here would double or lose a batch."""
     try:
         fields: Any = read_json(text)
-        batch_id, query_id, commit_id, snapshot_id, at_ms, number, *book = fields
+        batch_id, query_id, commit_id, snapshot_id, at_ms, number, *extras = fields
         texts = (said is None or is_text(said) for said in (query_id, commit_id))
-        is_right = all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))
-        if not is_right or len(book) > 1 or not all(map(is_text, book)):
+        if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
+        book, identifiers = extras_from(extras)
     except (ValueError, TypeError) as error:
-        raise CorruptTableError(
-            f"Cannot read the ledger in the table property {key} of {table} ({error}). Nothing was committed. If a "
-            "newer paimon-sink wrote it, use that; else set it right, or remove it if its user is gone."
-        ) from error
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, *book)
+        raise _unreadable(key, table, error) from error
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, book, identifiers)
+
+
+def _unreadable(key: str, table: str, error: Exception) -> CorruptTableError:
+    return CorruptTableError(
+        f"Cannot read the ledger in the table property {key} of {table} ({error}). Nothing was committed. If a newer "
+        "paimon-sink wrote it, use that; else set it right, or remove it if its user is gone."
+    )

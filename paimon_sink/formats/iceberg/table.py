@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import memo_path, note_path
 from paimon_sink.formats.iceberg.ledger import (
     BOOK,
+    IDENTIFIERS,
     WATERMARK,
     ancestors,
     is_untouched,
@@ -178,7 +180,7 @@ class IcebergTable(Table):
         for problem in filter(None, problems):
             raise TableChangedError(
                 f"Cannot commit to {self.label}: while the batch was being written, {problem}. Nothing was "
-                "committed. Restart the query to write the batch again, into the table as it is now."
+                "committed. Restart the query, or run the job again, to write into the table as it is now."
             )
 
     def build(
@@ -428,6 +430,8 @@ def _signature(plan: Plan, commit_id: str, ledger: Ledger) -> dict[str, str]:
         said[WATERMARK] = str(plan.watermark_ms)
     if entry is not None and entry.book is not None:
         said[BOOK] = entry.book
+    if entry is not None and entry.identifiers is not None:
+        said[IDENTIFIERS] = json.dumps(entry.identifiers.to_fields(), separators=(",", ":"))
     return said
 
 

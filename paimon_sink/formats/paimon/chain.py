@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
@@ -56,20 +56,20 @@ class SnapshotChain:
 
         The walk goes down only to snapshots that the one above was built on.
         """
-        seen: dict[str, LedgerEntry] = {}
+        foreign: dict[str, list[LedgerEntry]] = {}
         snapshot = newest
         while snapshot is not None:
             known = self.snapshots.ledger_in(snapshot)
             if known is not None:
-                return Ledger({**known.entries, **seen}, known.complete)
+                return Ledger({**known.entries, **_latest(foreign, known.entries)}, known.complete)
             if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
                 entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
-                seen.setdefault(snapshot.commit_user, entry)
+                foreign.setdefault(snapshot.commit_user, []).append(entry)
             if snapshot.id == 1:
-                return Ledger(seen, complete=True)
+                return Ledger(_latest(foreign, {}), complete=True)
             below = self.snapshots.read(snapshot.id - 1)
             snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
-        return Ledger(seen, complete=newest is None)
+        return Ledger(_latest(foreign, {}), complete=newest is None)
 
     def stands(self, base: Snapshot | None) -> bool:
         """Whether the base is still what a snapshot may be put on. Expiry starts below: above it, all is there."""
@@ -116,8 +116,13 @@ class SnapshotChain:
         entry = ledger.entries.get(ours.commit_user)
         if entry is not None and entry.commit_id == properties.get(COMMIT_ID):
             return PutOutcome.LANDED
-        is_older = entry is not None and entry.query_id == properties.get(QUERY_ID) and entry.commit_id is not None
-        never_in = ledger.complete if entry is None else is_older and entry.batch_id <= ours.commit_identifier
+        batch_id = ours.commit_identifier
+        if entry is None:
+            never_in = ledger.complete
+        else:
+            # The batch of another publication is not in twice, and one above all others is not in at all.
+            is_other = entry.batch_id == batch_id or not entry.may_hold(batch_id)
+            never_in = is_other and entry.query_id == properties.get(QUERY_ID) and entry.commit_id is not None
         if never_in and ours.commit_identifier != BATCH_COMMIT_IDENTIFIER:
             return PutOutcome.LOST
         raise StorageError(f"Snapshot {ours.id} of {self.label} expired before it could be read back.")
@@ -169,3 +174,15 @@ class SnapshotChain:
                 of = (tuple(entry.partition.values), entry.bucket, entry.file.file_name, entry.file.external_path)
                 files[of] += 1 if entry.kind == ADD else -1
         return {file: count for file, count in files.items() if count}
+
+
+def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], known: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
+    """What other engines committed last under each name. A job's identifiers go on from those that were known."""
+    latest: dict[str, LedgerEntry] = {}
+    for user, newest_first in foreign.items():
+        identifiers = known[user].identifiers if user in known else None
+        if identifiers is not None:
+            for entry in newest_first:
+                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
+        latest[user] = replace(newest_first[0], identifiers=identifiers)
+    return latest

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from paimon_sink.formats.base import Claim
+from paimon_sink.formats.ledger import Claim, Register
 from paimon_sink.formats.paimon.numbered import number
 from paimon_sink.storage.store import Store
 
@@ -42,6 +42,10 @@ class ClaimFiles:
             for name in names
             if len(name) == 3 and (batch_id := number(name[0])) is not None
         ]
+
+    def register(self) -> Register:
+        """What it means to have none: each user of ours that ever tried a batch keeps the claim of its highest."""
+        return Register.WHOLE if next(self.paths(), None) is not None else Register.EMPTY
 
     def paths(self) -> Iterator[str]:
         """Every claim on the table as it is."""

@@ -66,7 +66,7 @@ class SchemaFiles:
         except FileNotFoundError as error:
             raise TableChangedError(
                 f"The schema {self.path(schema_id)} is gone: the table was dropped while a batch was written. "
-                "Nothing was committed. Restart the query."
+                "Nothing was committed. Restart the query, or run the job again."
             ) from error
 
 

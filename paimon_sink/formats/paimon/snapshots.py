@@ -19,6 +19,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
+from paimon_sink.formats.ledger import extras_from, extras_of
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
@@ -190,7 +191,7 @@ def encode_ledger(ledger: Ledger) -> str:
         "users": {
             user: [
                 *(entry.batch_id, entry.query_id, entry.commit_id, entry.snapshot_id, entry.at_ms),
-                *([] if entry.book is None else [entry.book]),
+                *extras_of(entry),
             ]
             for user, entry in ledger.entries.items()
         },
@@ -217,12 +218,12 @@ def decode_ledger(text: str, *, source: str) -> Ledger:
 
 
 def _entry(fields: Any) -> LedgerEntry:
-    batch_id, query_id, commit_id, snapshot_id, at_ms, *book = fields
+    batch_id, query_id, commit_id, snapshot_id, at_ms, *extras = fields
     texts = (text is None or is_text(text) for text in (query_id, commit_id))
-    is_right = all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms)))
-    if not is_right or len(book) > 1 or not all(map(is_text, book)):
+    if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms)))):
         raise ValueError(f"an entry reads {reprlib.repr(fields)}")
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, *book)
+    book, identifiers = extras_from(extras)
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, book, identifiers)
 
 
 def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:

@@ -193,7 +193,7 @@ class PaimonTable(Table):
         newest = self._snapshots.newest()
         ledger = self._chain.ledger(newest)
         if not ledger.complete and commit_user not in ledger.entries:
-            ledger = replace(ledger, claims=self._claims.of(commit_user))
+            ledger = replace(ledger, claims=self._claims.of(commit_user), register=self._claims.register())
         return Head(
             table_identity=self._schemas.identity(schema_ids),
             snapshot_id=None if newest is None else newest.id,
@@ -210,7 +210,7 @@ class PaimonTable(Table):
             if problem is not None:
                 raise TableChangedError(
                     f"Cannot commit to {self.label}: while the batch was being written, {problem}. "
-                    "Nothing was committed. Restart the query to write the batch with the new schema."
+                    "Nothing was committed. Restart the query, or run the job again, to write with the new schema."
                 )
 
     def build(

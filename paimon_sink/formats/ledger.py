@@ -1,0 +1,83 @@
+"""The ledger's values: who wrote last, and what is known of those that it cannot name."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.strict_json import is_text
+
+__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of"]
+
+
+@dataclass(frozen=True)
+class LedgerEntry:
+    """The last batch of one commit user, and the publication that brought it in."""
+
+    batch_id: int
+    query_id: str | None
+    commit_id: str | None
+    snapshot_id: int
+    at_ms: int
+    book: str | None = None
+    """What its listeners know and are still to be told, as ``commit/book.py`` writes it. None without listeners."""
+    identifiers: Identifiers | None = None
+    """Of a batch job: all that are in, in whatever order they came. None of a stream, whose batches only go up."""
+
+    @property
+    def highest(self) -> int:
+        """No batch above this one was ever tried."""
+        return self.batch_id if self.identifiers is None else max(self.batch_id, self.identifiers.highest)
+
+    def may_hold(self, batch_id: int) -> bool:
+        """False when it is certain that the user never brought this batch in."""
+        return batch_id <= self.batch_id if self.identifiers is None else not self.identifiers.is_new(batch_id)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A try at a batch, on record before its put. It says that the batch may be in; no claim says that it is not."""
+
+    commit_user: str
+    batch_id: int
+    query_id: str | None
+    commit_id: str
+
+
+class Register(Enum):
+    """What it means that a user has no claim."""
+
+    WHOLE = "every user that ever tried has one, so this one never did"
+    EMPTY = "nobody has one: no writer of ours was ever here, or somebody deleted them all"
+    CUT = "some were forgotten, so nobody can tell"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Who wrote last. ``complete`` is false once history that could name a user has expired."""
+
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
+    complete: bool = True
+    claims: Sequence[Claim] = ()
+    """Tries of the user in question, where the ledger cannot name it. Never carried forward."""
+    register: Register = Register.CUT
+    """What its having no claim would mean, where the ledger is not complete. Never carried forward."""
+
+
+def extras_of(entry: LedgerEntry) -> list[Any]:
+    """What an entry has beside its numbers, as its last fields: most have neither, and are not made longer by it."""
+    if entry.identifiers is not None:
+        return [entry.book, entry.identifiers.to_fields()]
+    return [] if entry.book is None else [entry.book]
+
+
+def extras_from(fields: Sequence[Any]) -> tuple[str | None, Identifiers | None]:
+    """Read them again, or raise ``ValueError``."""
+    book = fields[0] if fields else None
+    if len(fields) > 2 or not (is_text(book) or (book is None and len(fields) != 1)):
+        raise ValueError(f"an entry ends in {reprlib.repr(list(fields))}")
+    return book, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None
