@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import paimon_sink
 from paimon_sink.errors import OptionError, cause_of
-from tests.spark.support import first_lines, lake_options, load, save
+from tests.spark.support import Checkpoint, Source, first_lines, lake_options, load, save
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -161,6 +161,39 @@ def test_save_as_table_writes_the_rows_and_leaves_an_entry_that_wants_options_wi
     assert by_reader == 6
     # What goes is Spark's entry alone.
     assert local_orders.ids() == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize("how", ["writeTo", "toTable"])
+def test_other_ways_to_make_a_catalog_table_write_the_rows_and_leave_such_an_entry_too(
+    spark: SparkSession, local_orders: Lake, no_entry: str, source: Source, checkpoint: Checkpoint, how: str
+) -> None:
+    options = lake_options(local_orders)
+    source.add([10], day="tuesday")
+
+    if how == "writeTo":
+        frame = spark.range(10, 11).selectExpr("id", "'tuesday' AS day")
+        frame.writeTo(no_entry).using("pwc").options(**options).create()
+    else:
+        writer = source.stream(spark).writeStream.format("pwc").options(**options).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(checkpoint.directory)).toTable(no_entry).awaitTermination()
+
+    assert local_orders.ids() == [0, 1, 2, 10]
+    assert no_entry in _entries(spark)
+
+
+def test_options_of_a_catalog_table_and_of_insert_into_do_not_arrive(
+    spark: SparkSession, local_orders: Lake, no_entry: str
+) -> None:
+    spark.sql(f"CREATE TABLE {no_entry} (id LONG, day STRING) USING pwc OPTIONS ({in_brackets(local_orders, ' ')})")
+    frame = spark.range(10, 11).selectExpr("id", "'tuesday' AS day")
+
+    with pytest.raises(AnalysisException) as read:
+        spark.table(no_entry).collect()
+    with pytest.raises(AnalysisException) as inserted:
+        frame.write.options(**lake_options(local_orders)).insertInto(no_entry)
+
+    assert [type(cause_of(refused.value)) for refused in (read, inserted)] == [OptionError, OptionError]
+    assert local_orders.ids() == [0, 1, 2]
 
 
 def test_an_attached_table_is_inserted_into_and_read(spark: SparkSession, orders: Lake) -> None:
