@@ -43,7 +43,7 @@ def _rate(value: float) -> str:
 
 _NOT_OURS = "No snapshot says: this is known of batches that this sink wrote."
 _KINDS = (
-    _Kind("Rows a batch", lambda entry: entry.rows, _count, count_axis, "No snapshot says.", bars=True),
+    _Kind("Rows a batch", lambda entry: entry.rows_of_batch, _count, count_axis, "No snapshot says.", bars=True),
     _Kind(
         "Rows a second", lambda entry: entry.rows_per_s, _rate, count_axis,
         "It takes two batches of the same user to tell.",
