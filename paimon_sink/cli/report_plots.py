@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from paimon_sink.cli.chart import clock_time
-from paimon_sink.cli.columns import printable
 from paimon_sink.cli.figures import duration, many, time_behind
 from paimon_sink.cli.report_plot import Drawn, lanes, plot, span_of
 from paimon_sink.cli.report_series import OTHERS, Point, colours, groups, highest, newest, shares
 from paimon_sink.cli.report_ticks import Axis, count_axis, duration_axis, share_axis, time_axis
+from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import Entry, History
 
 __all__ = ["name_of", "plots"]

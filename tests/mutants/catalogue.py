@@ -9,6 +9,7 @@ from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.users import USERS_MUTANTS
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
 
@@ -418,4 +419,5 @@ MUTANTS = (
     *MAINTENANCE_MUTANTS,
     *COMPACTION_MUTANTS,
     *LISTENING_MUTANTS,
+    *USERS_MUTANTS,
 )
