@@ -7,8 +7,7 @@ from tests.mutants.mutant import Mutant
 __all__ = ["USERS_MUTANTS"]
 
 CAUSES = "tests/spark/test_causes.py"
-SQL = "tests/spark/test_sql.py"
-STREAM = "tests/spark/test_stream.py"
+SOURCE = "tests/spark/test_source.py"
 HISTORY = "tests/maintain/test_history.py"
 HISTORY_COMMAND = "tests/cli/test_history_command.py"
 TERMINAL = "tests/cli/test_terminal.py"
@@ -64,15 +63,15 @@ USERS_MUTANTS = (
         "paimon_sink/spark/source.py",
         '        if str(self.options.get(_PROVIDER, "")).lower() == self.name():',
         '        if self.options.get(_PROVIDER) == "":',
-        (f"{SQL}::test_creating_a_catalog_table_from_options_is_refused_and_leaves_no_entry",),
+        (f"{SOURCE}::test_the_columns_of_a_catalog_table_are_refused_with_both_forms_that_work",),
     ),
     Mutant(
         "followed-without-a-sentence",
         "following a table as a stream is refused with a sentence",
-        "paimon_sink/spark/source.py",
-        "        return NoStreamReader()",
-        "        return super().streamReader(schema)",
-        (f"{STREAM}::test_following_a_table_as_a_stream_is_refused_with_a_sentence",),
+        "paimon_sink/spark/reader.py",
+        "    raise PwcError(\n        'Cannot follow",
+        "    str(\n        'Cannot follow",
+        (f"{SOURCE}::test_whatever_a_stream_asks_first_the_sentence_is_the_answer",),
     ),
     Mutant(
         "compacted-rows-written",
