@@ -237,6 +237,26 @@ def test_a_batch_job_tells_why_it_failed_in_planning_in_a_task_and_in_its_commit
 
 @pytest.mark.spark
 @pytest.mark.everywhere
+@pytest.mark.parametrize("setting", ["hideTraceback", "simplifiedTraceback"])
+def test_it_is_told_however_spark_is_set_to_print_tracebacks(
+    spark: SparkSession, local_lake: Lake, setting: str
+) -> None:
+    key = f"spark.sql.execution.pyspark.udf.{setting}.enabled"
+    spark.conf.set(key, "true")
+    try:
+        planning = cause_of(failure(rows(spark), local_lake, bogus="1"))
+        save(rows(spark), local_lake)
+        task = cause_of(failure(rows(spark, "cast(null AS string)"), local_lake))
+    finally:
+        spark.conf.unset(key)
+
+    assert str(planning) == "'bogus' is not an option; `pwc options` lists what there is."
+    assert type(task) is SchemaMismatchError
+    assert str(task).endswith("Filter or fill it.")
+
+
+@pytest.mark.spark
+@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_stream_tells_why_it_failed_to_whoever_waits_and_to_whoever_asks(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, tmp_path: Path
