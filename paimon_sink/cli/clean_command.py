@@ -15,6 +15,7 @@ from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import duration, many, size
 from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.clean import CleanReport, Leftover, clean
@@ -38,14 +39,14 @@ def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) ->
     """
     age_ms = duration_ms("--older-than", older_than)
     try:
-        with Bars(Console(stderr=True, quiet=as_json)) as bars:
+        with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
             report = clean(table, older_than_ms=age_ms, dry_run=not yes, progress=bars.move)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
         click.echo(json.dumps(_as_json(report), indent=2))
     else:
-        _show(Console(highlight=False), report)
+        _show(Terminal(highlight=False), report)
 
 
 def _as_json(report: CleanReport) -> dict[str, Any]:

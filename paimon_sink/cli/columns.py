@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["Column", "fitted", "lines", "printable"]
+__all__ = ["Column", "fitted", "lines"]
 
 _GAP = "  "
 
@@ -48,11 +48,6 @@ def lines(columns: Sequence[Column]) -> Iterator[str]:
     for row in zip(*((column.heading, *column.cells) for column in columns), strict=True):
         cells = [_set(text, width, column) for text, width, column in zip(row, widths, columns, strict=True)]
         yield _GAP.join(cells).rstrip()
-
-
-def printable(text: str) -> str:
-    """Names are anybody's: no line breaks, and nothing that moves a terminal."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _total(columns: Sequence[Column]) -> int:

@@ -16,6 +16,7 @@ from paimon_sink import compact
 from paimon_sink.cli.compact_session import spark_session
 from paimon_sink.cli.figures import many, show_figure, size
 from paimon_sink.cli.table_argument import options_argument, parsed
+from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.registry import open_to_rewrite
 from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan_as_asked
@@ -60,11 +61,11 @@ def compact_command(
         planned = plan_as_asked(table, given, partition_filters(table, given.read_partition))
     except OptionError as error:
         raise click.UsageError(str(error)) from error
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     if dry_run:
         _echo(_plan_as_json(planned)) if as_json else _show_plan(console, planned)
         return
-    with _Bar(Console(stderr=True, quiet=as_json)) as bar:
+    with _Bar(Terminal(stderr=True, quiet=as_json)) as bar:
         if not planned.groups:
             done = Compaction(table.label)
         elif in_process:
@@ -148,7 +149,7 @@ def _show_plan(console: Console, planned: CompactionPlan) -> None:
         grid.add_column(name, justify="left" if name == "partition" else "right")
     for found in planned.partitions[:_SHOWN]:
         name = ", ".join("null" if value is None else value for value in found.partition) or "(whole table)"
-        grid.add_row(Text(name), f"{found.files:,}", size(found.size_bytes), f"{found.files_after:,}")
+        grid.add_row(Text(printable(name)), f"{found.files:,}", size(found.size_bytes), f"{found.files_after:,}")
     console.print(grid)
     if len(planned.partitions) > _SHOWN:
         console.print(f"  … and {len(planned.partitions) - _SHOWN:,} more; --json lists all", style="dim")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from paimon_sink.cli.demo_place import FILES_A_BATCH, Place
 from paimon_sink.cli.demo_run import Figures, PlannedKill, random_kills, run_demo, scripted_kills
@@ -24,6 +23,7 @@ from paimon_sink.cli.demo_show import (
     show_run,
     show_summary,
 )
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import AVAILABLE_FORMATS
 
@@ -66,7 +66,7 @@ def demo_command(
         raise click.UsageError("--seed is for --random-kills.")
     if kill_count is not None and seed is None:
         seed = random.randrange(10_000)
-    console = Console(highlight=False, quiet=as_json)
+    console = Terminal(highlight=False, quiet=as_json)
     place = Place(Path(os.path.abspath(directory)), table_format)
     try:
         place.empty()

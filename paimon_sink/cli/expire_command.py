@@ -14,6 +14,7 @@ from rich.text import Text
 from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import many
 from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.formats.base import Publication, Table
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 
@@ -46,7 +47,7 @@ def expire_command(
     if as_json:
         click.echo(json.dumps(_as_json(report), indent=2))
     else:
-        _show(Console(highlight=False), report)
+        _show(Terminal(highlight=False), report)
 
 
 def _as_json(report: ExpiryReport) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _show(console: Console, report: ExpiryReport) -> None:
     for found in report.chosen[:_SHOWN]:
         batch = "" if found.batch_id is None else str(found.batch_id)
         cells = (str(found.snapshot_id), _when(found), found.kind, found.commit_user or "", batch)
-        grid.add_row(*map(Text, cells))
+        grid.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(grid)
     if len(report.chosen) > _SHOWN:
         console.print(f"… and {len(report.chosen) - _SHOWN:,} more; --json lists all", style="dim")

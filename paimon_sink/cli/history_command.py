@@ -11,6 +11,7 @@ from rich.console import Console
 from paimon_sink.cli.history_json import history_json
 from paimon_sink.cli.history_show import show_history
 from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.formats.base import Table
@@ -34,14 +35,14 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
     Small files are those below a quarter of targetFileSize. Lag is the time since the user's snapshot before.
     Listeners are shown with what they are still to be told, and why they failed.
     """
-    with waiting(Console(stderr=True, quiet=as_json)):
+    with waiting(Terminal(stderr=True, quiet=as_json)):
         reading = read_table(table, user=user)
     check_user(user, reading, table)
     found = reading.history(now_ms=SystemClock().now_ms(), user=user)
     if as_json:
         click.echo(json.dumps(history_json(found, table, user=user, last=last), indent=2))
     else:
-        show_history(Console(highlight=False), found, table, last=last or _SHOWN)
+        show_history(Terminal(highlight=False), found, table, last=last or _SHOWN)
 
 
 def waiting(console: Console) -> AbstractContextManager[object]:

@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from paimon_sink.cli.chart import bars, clock_time
-from paimon_sink.cli.columns import Column, fitted, lines, printable
+from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, time_behind
 from paimon_sink.cli.listeners_show import listener_lines
+from paimon_sink.cli.terminal import printable
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.history import Entry, History, User
 
@@ -31,7 +32,7 @@ def show_history(console: Console, found: History, table: Table, *, last: int) -
     if table.label != table.location:
         console.print(Text(table.location, style="dim"), soft_wrap=True)
     if found.entries:
-        rows = [(entry.at_ms, float(entry.rows)) for entry in found.entries if entry.rows is not None]
+        rows = [(entry.at_ms, float(said)) for entry in found.entries if (said := entry.rows_of_batch) is not None]
         times = [(entry.at_ms, float(entry.commit_ms)) for entry in found.entries if entry.commit_ms is not None]
         _show_bars(console, "Rows a batch", rows, lambda value: f"{value:,.0f}")
         _show_bars(console, "Commit time", times, duration)
@@ -77,19 +78,22 @@ def _entry_columns(entries: Sequence[Entry], *, with_day: bool) -> list[Column]:
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
     behind = [_or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
+    # Where all are appends, which nobody doubts, the kind is the first to go; the id of a snapshot never goes.
+    is_plain = {entry.kind for entry in entries} <= {"append"}
     return [
+        Column("snapshot", [str(entry.snapshot_id) for entry in entries]),
         Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
         Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
-        Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=3),
+        Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=9 if is_plain else 1),
         Column("batch", [_or_nothing(entry.batch_id, str) for entry in entries]),
         Column("rows", [_number(entry.rows) for entry in entries]),
-        Column("files", [_number(entry.files) for entry in entries], leaves=2),
-        Column("small", [_number(entry.small_files) for entry in entries], leaves=4),
-        Column("size", [_or_nothing(entry.size_bytes, size) for entry in entries], leaves=1),
-        Column("tries", [_number(entry.attempts) for entry in entries], leaves=5),
-        Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries]),
-        Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries]),
-        *([Column("watermark", behind, leaves=6)] if has_watermark else []),
+        Column("files", [_number(entry.files) for entry in entries], leaves=4),
+        Column("small", [_number(entry.small_files) for entry in entries], leaves=6),
+        Column("size", [_or_nothing(entry.size_bytes, size) for entry in entries], leaves=5),
+        Column("tries", [_number(entry.attempts) for entry in entries], leaves=7),
+        Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries], leaves=2),
+        Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries], leaves=3),
+        *([Column("watermark", behind, leaves=8)] if has_watermark else []),
     ]
 
 
@@ -133,7 +137,13 @@ def _show_totals(console: Console, found: History) -> None:
 def _about_rows(found: History) -> str:
     silent = sum(entry.rows is None for entry in found.entries)
     does = "does" if silent == 1 else "do"
-    return f"written; {silent:,} of {many(len(found.entries), 'snapshot')} {does} not say" if silent else "written"
+    again = found.totals.rows_rewritten
+    told = (
+        "written",
+        f"{again:,} rewritten by compactions" if again else "",
+        f"{silent:,} of {many(len(found.entries), 'snapshot')} {does} not say" if silent else "",
+    )
+    return "; ".join(filter(None, told))
 
 
 def _about_files(found: History) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from paimon_sink.cli.columns import Column, fitted, lines, printable
+from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many
+from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import ListenerState
 
 __all__ = ["listener_lines", "state_of"]

@@ -14,6 +14,7 @@ from paimon_sink.cli.expire_command import expire_command
 from paimon_sink.cli.history_command import history_command
 from paimon_sink.cli.options import options_command
 from paimon_sink.cli.report_command import report_command
+from paimon_sink.cli.terminal import printable_lines
 from paimon_sink.cli.verify_command import verify_command
 from paimon_sink.cli.watch_command import watch_command
 from paimon_sink.core.errors import PwcError
@@ -29,14 +30,18 @@ def _version() -> str:
 
 
 class _SentencesNotTraces(click.Group):
-    """Our own errors say what happened and what to do: a trace would only bury that."""
+    """Our own errors say what happened and what to do: a trace would only bury that. They may quote anybody's names."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except PwcError as error:
-            click.echo(str(error), err=True)
+            click.echo(printable_lines(str(error)), err=True)
             ctx.exit(1)
+        except click.UsageError as error:
+            if type(error) is not click.UsageError:
+                raise
+            raise click.UsageError(printable_lines(error.message), ctx=error.ctx) from error
 
 
 @click.group(

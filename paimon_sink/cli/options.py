@@ -6,10 +6,10 @@ import dataclasses
 import json
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.options import OptionDoc, describe_options, render_markdown
 
 __all__ = ["options_command"]
@@ -27,7 +27,7 @@ def options_command(*, as_json: bool, as_markdown: bool) -> None:
     elif as_markdown:
         click.echo(render_markdown(), nl=False)
     else:
-        Console().print(_table(describe_options()))
+        Terminal().print(_table(describe_options()))
 
 
 def _table(options: list[OptionDoc]) -> Table:

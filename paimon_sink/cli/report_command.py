@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from paimon_sink.cli.figures import many
 from paimon_sink.cli.history_command import waiting
 from paimon_sink.cli.report_page import page
 from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.core.errors import PwcError
@@ -35,7 +35,7 @@ def report_command(*, table: Table, output: str, user: str | None, last: int | N
     TABLE is the table's location. Changes nothing in it. The page is one file that needs nothing else: no network, no
     script. It holds the names of commit users and what listeners said when they failed, and no options.
     """
-    with waiting(Console(stderr=True)):
+    with waiting(Terminal(stderr=True)):
         reading = read_table(table, user=user, newest=last)
     check_user(user, reading, table)
     found = reading.history(now_ms=SystemClock().now_ms(), user=user)
@@ -44,7 +44,8 @@ def report_command(*, table: Table, output: str, user: str | None, last: int | N
         click.echo(text, nl=False)
         return
     _write(Path(output), text)
-    click.echo(f"Wrote {output}: {many(len(found.entries), 'snapshot')} of {table.label}.", err=True)
+    told = f"Wrote {output}: {many(len(found.entries), 'snapshot')} of {table.label}."
+    click.echo(printable(told), err=True)
 
 
 def _write(path: Path, text: str) -> None:

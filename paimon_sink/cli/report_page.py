@@ -9,11 +9,11 @@ from importlib import resources
 from typing import TypeVar
 
 from paimon_sink.cli.chart import clock_time
-from paimon_sink.cli.columns import printable
 from paimon_sink.cli.figures import NOTHING, duration, many, size, time_behind
 from paimon_sink.cli.listeners_show import state_of
 from paimon_sink.cli.report_plots import name_of, plots
 from paimon_sink.cli.report_series import MOST_POINTS, OTHERS, colours
+from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import Entry, History, ListenerState, User
 
 __all__ = ["page"]

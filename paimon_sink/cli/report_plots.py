@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from paimon_sink.cli.chart import clock_time
-from paimon_sink.cli.columns import printable
 from paimon_sink.cli.figures import duration, many, time_behind
 from paimon_sink.cli.report_plot import Drawn, lanes, plot, span_of
 from paimon_sink.cli.report_series import OTHERS, Point, colours, groups, highest, newest, shares
 from paimon_sink.cli.report_ticks import Axis, count_axis, duration_axis, share_axis, time_axis
+from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import Entry, History
 
 __all__ = ["name_of", "plots"]
@@ -43,7 +43,7 @@ def _rate(value: float) -> str:
 
 _NOT_OURS = "No snapshot says: this is known of batches that this sink wrote."
 _KINDS = (
-    _Kind("Rows a batch", lambda entry: entry.rows, _count, count_axis, "No snapshot says.", bars=True),
+    _Kind("Rows a batch", lambda entry: entry.rows_of_batch, _count, count_axis, "No snapshot says.", bars=True),
     _Kind(
         "Rows a second", lambda entry: entry.rows_per_s, _rate, count_axis,
         "It takes two batches of the same user to tell.",

@@ -12,6 +12,7 @@ from rich.text import Text
 from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.figures import many, show_figure, size
 from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.verify import Report, verify
 
@@ -30,12 +31,12 @@ def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
     TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
     are no fault: a running batch has some, and a killed one leaves some behind.
     """
-    with Bars(Console(stderr=True, quiet=as_json)) as bars:
+    with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
         report = verify(table, deep=deep, progress=bars.move)
     if as_json:
         click.echo(json.dumps(_as_json(report), indent=2))
     else:
-        _show(Console(highlight=False), report, table.location)
+        _show(Terminal(highlight=False), report, table.location)
     if not report.good:
         raise click.exceptions.Exit(1)
 

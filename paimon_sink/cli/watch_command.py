@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import click
-from rich.console import Console
 
 from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.history_command import waiting
 from paimon_sink.cli.history_json import history_json
 from paimon_sink.cli.table_argument import open_named, options_argument
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.cli.watch_live import Picture, watch_live
 from paimon_sink.cli.watch_state import Trouble, View, Watcher
@@ -46,9 +46,9 @@ def watch_command(
     if every_ms < _SHORTEST_MS:
         raise click.UsageError("--every takes 100ms or more.")
     watcher = Watcher(lambda: open_named(options), user, max(_WINDOW, last))
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     try:
-        with waiting(Console(stderr=True, quiet=as_json)):
+        with waiting(Terminal(stderr=True, quiet=as_json)):
             view, reading = watcher.first()
         check_user(user, reading, view.table)
         if as_json:

@@ -11,10 +11,11 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from paimon_sink.cli.chart import clock_time
-from paimon_sink.cli.columns import Column, fitted, lines, printable
+from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many, time_behind
 from paimon_sink.cli.large import large, short_time
 from paimon_sink.cli.listeners_show import listener_lines
+from paimon_sink.cli.terminal import printable
 from paimon_sink.cli.watch_state import Trouble, View
 from paimon_sink.maintain.history import Entry, History, rows_per_s
 

@@ -41,10 +41,11 @@ T = TypeVar("T")
 _GROUPS = ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition", "listener_settings")
 
 NO_TABLE = (
-    "No table is named: Spark does not hand a catalog table's options to a Python data source, so an INSERT into a "
-    "table created USING pwc arrives without any; either run CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', "
-    "table '…') and INSERT INTO that view, or write INSERT INTO t WITH (warehouse='…', table='…') SELECT …, or set "
-    "warehouse and table, or path, on the DataFrame reader or writer itself."
+    "No table is named: Spark does not hand a catalog table's options to a Python data source, so a statement on a "
+    "table created USING pwc, or by saveAsTable, arrives without any; either run CREATE TEMPORARY VIEW t USING pwc "
+    "OPTIONS (warehouse '…', table '…') and use that view, or give the options with each statement: INSERT INTO t WITH "
+    "(warehouse='…', table='…') SELECT …, or SELECT … FROM t WITH (warehouse='…', table='…'), or set warehouse and "
+    "table, or path, on the DataFrame reader or writer itself."
 )
 
 

@@ -161,6 +161,8 @@ class Publication:
     """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
     bytes_added: int | None = None
     watermark_ms: int | None = None
+    is_rewrite: bool = False
+    """Whether it only put rows into other files, as a compaction does: none came, none went."""
 
 
 # ---------------------------------------------------------------- files and splits

@@ -30,7 +30,7 @@ class Entry:
     batch_id: int | None
     """None where it is no batch of anybody's stream."""
     rows: int | None
-    """Rows written: what it replaced does not count against them."""
+    """Rows written: what it replaced does not count against them, and what it only rewrote is none."""
     files: int | None
     size_bytes: int | None
     small_files: int | None
@@ -40,14 +40,23 @@ class Entry:
     commit_ms: int | None
     """From the first look at the table until the snapshot was ready to be put."""
     lag_ms: int | None
-    """Since the snapshot before of the same user."""
+    """Since the batch before of the same user."""
     table_rows: int | None
     """Rows in the table from here on."""
     watermark_ms: int | None = None
+    rows_rewritten: int | None = None
+    """Rows that were in the table already, and that it put into other files."""
+    is_rewrite: bool = False
+    """A compaction. It is no batch: it has no lag, and nobody's lag is counted from it."""
 
     @property
     def small_share(self) -> float | None:
         return _share(self.small_files, self.files)
+
+    @property
+    def rows_of_batch(self) -> int | None:
+        """For what is told batch by batch: a compaction is not one without rows."""
+        return None if self.is_rewrite else self.rows
 
     @property
     def rows_per_s(self) -> float | None:
@@ -105,6 +114,7 @@ class Totals:
     first_at_ms: int | None
     last_at_ms: int | None
     rows: int | None
+    rows_rewritten: int | None
     files: int | None
     size_bytes: int | None
     small_files: int | None
@@ -184,8 +194,9 @@ def _entries(publications: Iterable[Publication]) -> Iterable[Entry]:
     before: dict[str, int] = {}
     for found in publications:
         name = found.commit_user
-        last_ms = before.get(name) if name is not None else None
-        if name is not None:
+        last_ms = None
+        if name is not None and not found.is_rewrite:
+            last_ms = before.get(name)
             before[name] = found.at_ms
         yield _entry(found, lag_ms=None if last_ms is None else max(0, found.at_ms - last_ms))
 
@@ -194,6 +205,7 @@ def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
     own = {key: _number(found.properties.get(f"pwc.{key}")) for key in _OWN} if found.commit_id is not None else {}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = found.rows_added if found.kind == "append" else None
+    rows = _first(own.get("rows"), others_rows)
     return Entry(
         snapshot_id=found.snapshot_id,
         at_ms=found.at_ms,
@@ -201,7 +213,7 @@ def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
         query_id=found.query_id,
         kind=found.kind,
         batch_id=found.batch_id,
-        rows=_first(own.get("rows"), others_rows),
+        rows=0 if found.is_rewrite else rows,
         files=_first(own.get("files"), found.files_added),
         size_bytes=_first(own.get("bytes"), found.bytes_added),
         small_files=own.get("small-files"),
@@ -210,6 +222,8 @@ def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
         lag_ms=lag_ms,
         table_rows=found.rows,
         watermark_ms=found.watermark_ms,
+        rows_rewritten=rows if found.is_rewrite else None,
+        is_rewrite=found.is_rewrite,
     )
 
 
@@ -259,6 +273,7 @@ def _totals(entries: Sequence[Entry]) -> Totals:
         first_at_ms=entries[0].at_ms if entries else None,
         last_at_ms=max((entry.at_ms for entry in entries), default=None),
         rows=_sum(entry.rows for entry in entries),
+        rows_rewritten=_sum(entry.rows_rewritten for entry in entries),
         files=_sum(entry.files for entry in entries),
         size_bytes=_sum(entry.size_bytes for entry in entries),
         small_files=_sum(entry.small_files for entry in entries),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from paimon_sink.formats.registry import open_to_rewrite
 from paimon_sink.maintain.compact import Compaction, Rewrite, plan_as_asked, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
+from paimon_sink.spark.causes import cause_of
 from paimon_sink.spark.session import use_this_python
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def _rewritten(table: Table, body: bytes) -> bytes | None:
 
 def _reason(error: Exception) -> str:
     """The sentence of our own in a trace of Spark's, or its first line."""
-    found = re.findall(r"paimon_sink\.core\.errors\.\w+: (.+)", str(error))
-    return found[-1].strip() if found else (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    ours = cause_of(error)
+    return str(ours) if ours is not None else (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 # ---------------------------------------------------------------- progress

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
+from paimon_sink.core.errors import PwcError
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.base import Split
@@ -19,7 +20,7 @@ from paimon_sink.read.where import may_prune, rows_that_meet, where_filters
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 
-__all__ = ["PwcReader"]
+__all__ = ["NoStreamReader", "PwcReader"]
 
 
 @dataclass
@@ -58,6 +59,29 @@ class PwcReader(ds.DataSourceReader):
         conditions = where_filters(table, self._options.where)
         for batch in table.read_split(split, self._schema.fieldNames()):
             yield as_schema(rows_that_meet(conditions, batch), expected)
+
+
+class NoStreamReader(ds.DataSourceStreamReader):
+    """Stands where a stream reader will. Were ``streamReader`` itself to raise, Spark would hide why."""
+
+    def initialOffset(self) -> NoReturn:
+        _refuse_to_follow()
+
+    def latestOffset(self, *_: object) -> NoReturn:
+        _refuse_to_follow()
+
+    def partitions(self, start: object, end: object) -> NoReturn:
+        _refuse_to_follow()
+
+    def read(self, partition: ds.InputPartition) -> NoReturn:
+        _refuse_to_follow()
+
+
+def _refuse_to_follow() -> NoReturn:
+    raise PwcError(
+        'Cannot follow a table as a stream: spark.readStream.format("pwc") is not available yet. Read it in batch '
+        'jobs: spark.read.format("pwc").options(…).load() gives the rows of its newest snapshot.'
+    )
 
 
 def _as_spark_reads(schema: pa.Schema) -> pa.Schema:

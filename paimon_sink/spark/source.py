@@ -5,15 +5,19 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.registry import open_table
 from paimon_sink.spark.context import called_by_planner
-from paimon_sink.spark.reader import PwcReader
+from paimon_sink.spark.reader import NoStreamReader, PwcReader
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import spark_schema
 from paimon_sink.spark.writers import PwcBatchWriter, PwcStreamWriter
 
 __all__ = ["PwcDataSource"]
+
+_PROVIDER = "provider"
+"""Among the properties of a catalog table, Spark's word for its format. Only such a table has it."""
 
 
 class PwcDataSource(DataSource):
@@ -24,10 +28,14 @@ class PwcDataSource(DataSource):
         return "pwc"
 
     def schema(self) -> StructType:
+        self._refuse_catalog_table()
         return spark_schema(open_table(self._parsed(Purpose.READ)).schema)
 
     def reader(self, schema: StructType) -> PwcReader:
         return PwcReader(self._parsed(Purpose.READ), schema)
+
+    def streamReader(self, schema: StructType) -> NoStreamReader:
+        return NoStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
         ease_next_call()
@@ -45,3 +53,14 @@ class PwcDataSource(DataSource):
 
     def _parsed(self, purpose: Purpose) -> SinkOptions:
         return SinkOptions.parse(dict(self.options), purpose=purpose)
+
+    def _refuse_catalog_table(self) -> None:
+        """``CREATE TABLE`` without columns asks for them. With columns, Spark does not ask anybody."""
+        if str(self.options.get(_PROVIDER, "")).lower() == self.name():
+            raise OptionError(
+                "Cannot create a table of Spark's catalog USING pwc from these options: Spark would keep them, but not "
+                "hand them to a Python data source, so that no statement on the table would find its rows. Either run "
+                "CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', table '…') and use that view; or name the "
+                "columns, CREATE TABLE t (id BIGINT, …) USING pwc, and give the options with each statement: INSERT "
+                "INTO t WITH (warehouse='…', table='…') SELECT …"
+            )

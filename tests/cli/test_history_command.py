@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
 from tests.support.command_line import named
+from tests.support.compaction import compact
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, with_recorder
@@ -74,6 +75,37 @@ def test_for_people_there_are_bars_batches_users_and_totals(lake: Lake) -> None:
     assert line_of(result.stdout, "last commit")[-1] == "ago"
 
 
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_ids_of_snapshots_are_told_whole(lake: Lake, columns: int) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+
+    result = pwc("history", *named(lake), columns=columns)
+
+    snapshots = result.stdout[result.stdout.index("Snapshots ") : result.stdout.index("Users ")].splitlines()
+    ids = [line.split()[0] for line in snapshots[2:] if line.strip() and "No room" not in line]
+    assert ids == [str(snapshot_id) for snapshot_id in lake.snapshot_ids()]
+    assert all(len(line) <= columns for line in snapshots)
+
+
+def test_rows_that_a_compaction_rewrote_are_not_counted_as_written(lake: Lake) -> None:
+    for batch in range(3):
+        lake.append(batch, rows(*range(1000)))
+    compact(lake)
+    lake.append(3, rows(1, 2))
+
+    found = told(lake)
+    result = pwc("history", *named(lake))
+
+    told_of = [(entry["rows"], entry["rows_rewritten"]) for entry in found["snapshots"]]
+    assert told_of == [(1000, None), (1000, None), (1000, None), (0, 3000), (2, None)]
+    assert (found["totals"]["rows"], found["totals"]["rows_rewritten"]) == (3002, 3000)
+    assert {user["user"]: user["rows"] for user in found["users"]}["test"] == 3002
+    times = [entry["at_ms"] for entry in found["snapshots"]]
+    assert found["snapshots"][4]["lag_ms"] == times[4] - times[2]
+    assert "3,002   written; 3,000 rewritten by compactions" in result.stdout
+
+
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_lines_fit_the_terminal_and_what_has_no_room_is_named(local_lake: Lake, columns: int) -> None:
     lake = local_lake.with_options(commitUser="1f0c9d9e-1c7b-4a5c-9d35-6b0e3f1a7c55")
@@ -84,7 +116,9 @@ def test_lines_fit_the_terminal_and_what_has_no_room_is_named(local_lake: Lake, 
 
     snapshots = result.stdout[result.stdout.index("Snapshots ") : result.stdout.index("Users ")]
     assert all(len(line) <= columns for line in snapshots.splitlines())
-    missing = {name for name in ("kind", "files", "small", "size", "tries") if name not in line_of(snapshots, "time")}
+    missing = {
+        name for name in ("kind", "files", "small", "size", "tries") if name not in line_of(snapshots, "snapshot ")
+    }
     left_out = [line for line in snapshots.splitlines() if "No room for:" in line]
     assert bool(missing) == bool(left_out) == (columns < 140)
     assert all(name in left_out[0] for name in missing)
@@ -206,4 +240,4 @@ def test_a_watermark_is_told_with_how_far_it_is_behind(lake: Lake) -> None:
     [entry] = found["snapshots"]
     assert (entry["watermark_ms"], entry["watermark_lag_ms"]) == (1_000, entry["at_ms"] - 1_000)
     assert (found["watermark_ms"], found["watermark_lag_ms"]) == (1_000, found["now_ms"] - 1_000)
-    assert "watermark" in line_of(result.stdout, "time ")
+    assert "watermark" in line_of(result.stdout, "snapshot ")

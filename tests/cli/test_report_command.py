@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -225,6 +225,16 @@ def test_of_a_large_table_no_more_points_are_drawn_than_can_be_seen() -> None:
     assert read.html.count('class="bar ') == 2 * MOST_POINTS
     assert "9.0 s (1970-01-01 00:12:57, user 9, batch 777)" in read.texts, "the slowest commit is not left out"
     assert len(read.html) < 2_000_000
+
+
+def test_a_compaction_is_no_bar_among_the_rows_of_batches() -> None:
+    first, second, third = many(3)
+    published = [first, replace(second, kind="compact", is_rewrite=True), third]
+
+    read = Read(page(history(published, ledger={}, now_ms=6_000), label="t", location="t", user=None))
+
+    about = [figure["aria-label"] or "" for figure in read.of("svg")]
+    assert [text for text in about if text.startswith("Rows a batch over time") and "2 points" in text]
 
 
 def test_of_many_users_the_last_lane_is_all_others() -> None:

@@ -183,6 +183,22 @@ def test_rows_a_second_are_those_of_the_time_since_the_users_batch_before() -> N
     assert rows_per_s(told(), over_ms=60_000) is None
 
 
+def test_rows_that_a_compaction_rewrote_are_not_written_and_it_is_no_batch_of_anybody() -> None:
+    found = told(
+        ours(1, at_ms=NOW - 70_000, rows="600"),
+        # Some engines compact under the name of their stream.
+        replace(ours(2, at_ms=NOW - 40_000, batch=None, rows="600"), kind="compact", is_rewrite=True),
+        ours(3, at_ms=NOW - 30_000, rows="400"),
+    )
+
+    assert [(entry.rows, entry.rows_rewritten) for entry in found.entries] == [(600, None), (0, 600), (400, None)]
+    assert (found.totals.rows, found.totals.rows_rewritten) == (1000, 600)
+    assert [user.rows for user in found.users] == [1000]
+    assert [entry.lag_ms for entry in found.entries] == [None, None, 40_000]
+    assert [entry.rows_per_s for entry in found.entries] == [None, None, 10.0]
+    assert rows_per_s(found, over_ms=60_000) == pytest.approx(400 / 60)
+
+
 def event(batch: int) -> CommitEvent:
     return CommitEvent(
         "t", "/t", "a", None, batch, batch, f"commit-{batch}", batch + 1, 1000 * batch, 1, 1, 1, 0, 1, 0, None

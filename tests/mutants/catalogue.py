@@ -10,6 +10,7 @@ from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.silence import SILENCE_MUTANTS
+from tests.mutants.users import USERS_MUTANTS
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
 
@@ -420,4 +421,5 @@ MUTANTS = (
     *COMPACTION_MUTANTS,
     *LISTENING_MUTANTS,
     *SILENCE_MUTANTS,
+    *USERS_MUTANTS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from pyspark.sql.types import StructType
 from paimon_sink import PwcDataSource
 from paimon_sink.core.options import Purpose
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.registry import open_table
 from paimon_sink.spark.writers import PwcBatchWriter, PwcCommitMessage, PwcStreamWriter
 
-__all__ = ["FailsForGood", "FailsOnce", "rendezvous_of"]
+__all__ = ["DropsItsTable", "FailsForGood", "FailsOnce", "rendezvous_of"]
 
 Failure = Callable[[Step, int, int], None]
 """Called in a task with the step, the task's partition and its attempt; raises to make the task fail."""
@@ -97,6 +99,24 @@ class FailsForGood(_Faulty):
             raise OSError("the disk of this task is gone")
 
         return fail
+
+
+class DropsItsTable(PwcDataSource):
+    """Its one task drops the table on the local disk once it has written: the commit does not find it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pwc_drops_its_table"
+
+    def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
+        return _DroppingWriter(self._parsed(Purpose.BATCH_WRITE), schema, overwrite)
+
+
+class _DroppingWriter(PwcBatchWriter):
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PwcCommitMessage:
+        message = super().write(iterator)
+        shutil.rmtree(open_table(self._options).location)
+        return message
 
 
 def rendezvous_of(warehouse: Path) -> Path:

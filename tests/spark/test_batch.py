@@ -172,18 +172,27 @@ def test_a_rerun_without_an_identifier_is_written_again(spark: SparkSession, loc
     assert local_lake.ids() == [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize("mode", ["error", "ignore"])
-def test_spark_itself_refuses_the_other_save_modes(spark: SparkSession, local_lake: Lake, mode: str) -> None:
-    with pytest.raises(AnalysisException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
-        save(orders(spark, 0, 2), local_lake, mode=mode)
+@pytest.mark.smoke
+@pytest.mark.parametrize(("mode", "named"), [("error", "ErrorIfExists"), ("ignore", "Ignore"), (None, "ErrorIfExists")])
+def test_spark_itself_refuses_the_other_save_modes_and_says_which_to_choose(
+    spark: SparkSession, local_lake: Lake, mode: str | None, named: str
+) -> None:
+    """As docs/spark.md words it: Spark does not ask us, so these are its words."""
+    writer = orders(spark, 0, 2).write.format("pwc").options(**lake_options(local_lake))
 
+    with pytest.raises(AnalysisException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE") as refused:
+        (writer if mode is None else writer.mode(mode)).save()
+
+    words = f'cannot be written in the "{named}" mode. Please use either the "Append" or "Overwrite" mode instead.'
+    assert words in str(refused.value)
     assert warehouse_files(local_lake) == []
 
 
+@pytest.mark.smoke
 def test_spark_itself_refuses_partition_by_of_a_batch_writer(spark: SparkSession, local_lake: Lake) -> None:
     writer = orders(spark, 0, 2).write.format("pwc").mode("append").options(**lake_options(local_lake))
 
-    with pytest.raises(Exception, match="partitioning"):
+    with pytest.raises(Exception, match=r"The provided partitioning or clustering columns do not match"):
         writer.partitionBy("day").save()
 
     assert warehouse_files(local_lake) == []

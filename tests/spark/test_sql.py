@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterator
 
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import paimon_sink
-from tests.spark.support import first_lines, lake_options, load, save
+from paimon_sink.errors import OptionError, cause_of
+from tests.spark.support import Checkpoint, Source, first_lines, lake_options, load, save
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -121,6 +123,104 @@ def test_an_insert_without_options_says_both_forms_that_work(spark: SparkSession
     assert "OptionError: No table is named: Spark does not hand a catalog table's options" in said
     assert "CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', table '…')" in said
     assert "INSERT INTO t WITH (warehouse='…', table='…') SELECT …" in said
+
+
+@pytest.fixture
+def no_entry(spark: SparkSession) -> Iterator[str]:
+    """The name of a catalog table that is not there, and is not there after the test either."""
+    name = "catalog_orders"
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    yield name
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def _entries(spark: SparkSession) -> set[str]:
+    return {row.tableName for row in spark.sql("SHOW TABLES").collect()}
+
+
+@pytest.mark.everywhere
+@pytest.mark.smoke
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "USING pwc",
+        "USING pwc OPTIONS ({options})",
+        "USING pwc LOCATION '{location}'",
+        "USING pwc OPTIONS ({options}) AS SELECT 1L AS id, 'monday' AS day",
+    ],
+    ids=["nothing", "options", "a location", "as select"],
+)
+def test_creating_a_catalog_table_from_options_is_refused_and_leaves_no_entry(
+    spark: SparkSession, local_orders: Lake, no_entry: str, clauses: str
+) -> None:
+    location = local_orders.open().location
+    clauses = clauses.format(options=in_brackets(local_orders, " "), location=location)
+
+    with pytest.raises(AnalysisException) as refused:
+        spark.sql(f"CREATE TABLE {no_entry} {clauses}")
+
+    ours = cause_of(refused.value)
+    assert type(ours) is OptionError
+    assert "CREATE TEMPORARY VIEW t USING pwc OPTIONS (warehouse '…', table '…')" in str(ours)
+    assert "INSERT INTO t WITH (warehouse='…', table='…') SELECT …" in str(ours)
+    assert no_entry not in _entries(spark)
+    assert local_orders.ids() == [0, 1, 2]
+
+
+@pytest.mark.smoke
+def test_save_as_table_writes_the_rows_and_leaves_an_entry_that_wants_options_with_each_statement(
+    spark: SparkSession, local_orders: Lake, no_entry: str
+) -> None:
+    """Spark asks a Python data source no question that would tell it from ``save()``."""
+    options, given = lake_options(local_orders), in_brackets(local_orders, "=")
+    rows = spark.range(10, 12).selectExpr("id", "'tuesday' AS day")
+
+    rows.write.format("pwc").mode("append").options(**options).saveAsTable(no_entry)
+    with pytest.raises(AnalysisException) as refused:
+        spark.table(no_entry).collect()
+    spark.sql(f"INSERT INTO {no_entry} WITH ({given}) SELECT 12L, 'friday'")
+    by_sql = spark.sql(f"SELECT id FROM {no_entry} WITH ({given}) ORDER BY id").collect()
+    by_reader = spark.read.options(**options).table(no_entry).count()
+    spark.sql(f"DROP TABLE {no_entry}")
+
+    assert "SELECT … FROM t WITH (warehouse='…', table='…')" in str(cause_of(refused.value))
+    assert [row.id for row in by_sql] == [0, 1, 2, 10, 11, 12]
+    assert by_reader == 6
+    # What goes is Spark's entry alone.
+    assert local_orders.ids() == [0, 1, 2, 10, 11, 12]
+
+
+@pytest.mark.parametrize("how", ["writeTo", "toTable"])
+def test_other_ways_to_make_a_catalog_table_write_the_rows_and_leave_such_an_entry_too(
+    spark: SparkSession, local_orders: Lake, no_entry: str, source: Source, checkpoint: Checkpoint, how: str
+) -> None:
+    options = lake_options(local_orders)
+    source.add([10], day="tuesday")
+
+    if how == "writeTo":
+        frame = spark.range(10, 11).selectExpr("id", "'tuesday' AS day")
+        frame.writeTo(no_entry).using("pwc").options(**options).create()
+    else:
+        writer = source.stream(spark).writeStream.format("pwc").options(**options).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(checkpoint.directory)).toTable(no_entry).awaitTermination()
+
+    assert local_orders.ids() == [0, 1, 2, 10]
+    assert no_entry in _entries(spark)
+
+
+def test_options_of_a_catalog_table_and_of_insert_into_do_not_arrive(
+    spark: SparkSession, local_orders: Lake, no_entry: str
+) -> None:
+    spark.sql(f"CREATE TABLE {no_entry} (id LONG, day STRING) USING pwc OPTIONS ({in_brackets(local_orders, ' ')})")
+    frame = spark.range(10, 11).selectExpr("id", "'tuesday' AS day")
+
+    with pytest.raises(AnalysisException) as read:
+        spark.table(no_entry).collect()
+    with pytest.raises(AnalysisException) as inserted:
+        frame.write.options(**lake_options(local_orders)).insertInto(no_entry)
+
+    assert [type(cause_of(refused.value)) for refused in (read, inserted)] == [OptionError, OptionError]
+    assert local_orders.ids() == [0, 1, 2]
 
 
 def test_an_attached_table_is_inserted_into_and_read(spark: SparkSession, orders: Lake) -> None:

@@ -11,9 +11,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from paimon_sink.errors import cause_of
 from tests.spark.faulty import FailsForGood, FailsOnce, rendezvous_of
 from tests.spark.support import Checkpoint, Source, lake_options, save
-from tests.support.lake import Lake
+from tests.support.lake import Lake, rows
 
 pytestmark = pytest.mark.spark
 
@@ -333,3 +334,34 @@ def test_a_named_batch_job_inside_a_stream_goes_by_its_own_number(
 
     assert local_lake.ids() == list(range(6))
     assert local_lake.batch_ids() == [100, 101]
+
+
+def test_spark_does_not_pass_on_partition_by_of_a_stream_writer(
+    spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint
+) -> None:
+    """docs/spark.md says so. Once it does, it has to be heeded or refused."""
+    source.add(range(5), day="monday")
+    writer = source.stream(spark).writeStream.format("pwc").partitionBy("day").options(**lake_options(local_lake))
+
+    writer.option("checkpointLocation", str(checkpoint.directory)).trigger(availableNow=True).start().awaitTermination()
+
+    assert local_lake.ids() == list(range(5))
+    assert list(local_lake.open().partition_keys) == []
+
+
+@pytest.mark.everywhere
+@pytest.mark.smoke
+def test_following_a_table_as_a_stream_is_refused_with_a_sentence(
+    spark: SparkSession, local_lake: Lake, tmp_path: Path
+) -> None:
+    local_lake.append(0, rows(1, 2, 3))
+    followed = spark.readStream.format("pwc").options(**lake_options(local_lake)).load()
+
+    query = followed.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "followed")).start()
+    with pytest.raises(StreamingQueryException) as refused:
+        query.awaitTermination()
+
+    said = str(cause_of(refused.value))
+    assert said.startswith('Cannot follow a table as a stream: spark.readStream.format("pwc") is not available yet.')
+    assert 'Read it in batch jobs: spark.read.format("pwc")' in said
+    assert "UnboundLocalError" not in str(refused.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 
 from paimon_sink.formats.base import Publication
 from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
@@ -29,6 +29,7 @@ def publication(snapshot: Snapshot) -> Publication:
         files_added=_number(said.get("added-data-files")),
         bytes_added=_number(said.get("added-files-size")),
         watermark_ms=watermark_of(said),
+        is_rewrite=snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE,
     )
 
 

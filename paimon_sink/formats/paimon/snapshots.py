@@ -41,6 +41,8 @@ COMMIT_ID, QUERY_ID, LEDGER, BASE = "pwc.commit-id", "pwc.query-id", "pwc.ledger
 _NO_BASE = "none"
 _NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
+_COMPACT = "COMPACT"
+"""Paimon's commit kind of a snapshot that only puts rows into other files."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ def publication(snapshot: Snapshot) -> Publication:
         properties=properties,
         native=snapshot,
         watermark_ms=watermark_of(snapshot),
+        is_rewrite=snapshot.commit_kind == _COMPACT,
     )
 
 

@@ -1,0 +1,85 @@
+"""Our own error inside one of Spark's, which carries it as text: a Python traceback within a message of the JVM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from paimon_sink.core import errors
+from paimon_sink.core.errors import PwcError
+
+__all__ = ["cause_of"]
+
+_SPARKS = ("pyspark.", "py4j.")
+"""Whose messages hold tracebacks of other processes. Anybody else's may hold any text."""
+
+_OUTER_FIRST = re.compile(r"\nCaused by: |\n+JVM stacktrace:\n")
+"""Where the JVM goes on with the cause of what it told so far."""
+
+# The line that a traceback ends with is the first one that is not indented. A message that quotes one of our errors,
+# even at the start of a line, is not mistaken for it. With hideTraceback, the line stands right after Spark's words.
+_RAISED = re.compile(
+    r"(?:Traceback \(most recent call last\):\n(?: .*\n)*"
+    r"|An exception was thrown from the Python worker:\s+"
+    r"|Failed to [\w ]*Python data source[\w ]*: )"
+    rf"{re.escape(errors.__name__)}\.(?P<kind>\w+): "
+)
+_SENTENCE_ENDS = re.compile(
+    r"\s+SQLSTATE: [0-9A-Z]{5}\b"
+    r"|\n\s*at [\w.$]+[(/]"
+    r"|\n+Driver stacktrace:"
+    r"|\n=== Streaming Query ===\n"
+    r"|\n+Previous exception in task: "
+    r"|\n\nDuring handling of the above exception, another exception occurred:\n"
+    r"|\n\nThe above exception was the direct cause of the following exception:\n"
+)
+
+
+def cause_of(exception: BaseException | None) -> PwcError | None:
+    """The error of this package that made Spark fail, as its class and sentence; None where it was something else.
+
+    Spark raises errors of its own, so ``except PwcError`` catches nothing that came through it. This looks into what a
+    batch job or ``query.awaitTermination()`` raised, or ``query.exception()`` returned, classic or over Spark Connect.
+    """
+    for one in _outermost_first(exception, set()):
+        ours = one if isinstance(one, PwcError) else _told_by(one)
+        if ours is not None:
+            return ours
+    return None
+
+
+def _outermost_first(exception: object, seen: set[int]) -> Iterator[BaseException]:
+    if not isinstance(exception, BaseException) or id(exception) in seen:
+        return
+    seen.add(id(exception))
+    yield exception
+    # PySpark keeps the causes of the JVM apart from Python's.
+    yield from _outermost_first(getattr(exception, "_cause", None), seen)
+    yield from _outermost_first(exception.__cause__, seen)
+    if not exception.__suppress_context__:
+        yield from _outermost_first(exception.__context__, seen)
+
+
+def _told_by(exception: BaseException) -> PwcError | None:
+    if not type(exception).__module__.startswith(_SPARKS):
+        return None
+    for part in _OUTER_FIRST.split(_text(exception)):
+        raised = list(_RAISED.finditer(part))
+        if raised:
+            # Of errors that were raised from each other, Python prints the outermost last.
+            sentence = _SENTENCE_ENDS.split(part[raised[-1].end() :], maxsplit=1)[0]
+            return _kind(raised[-1]["kind"])(sentence.strip())
+    return None
+
+
+def _text(exception: BaseException) -> str:
+    try:
+        return str(exception)
+    except Exception:  # noqa: BLE001 - it asks the JVM, which may be gone; who looks for a cause wants no other error
+        return ""
+
+
+def _kind(name: str) -> type[PwcError]:
+    """By its name. A worker may run another version of this package, and know errors that this one does not."""
+    known = getattr(errors, name, None) if name in errors.__all__ else None
+    return known if isinstance(known, type) and issubclass(known, PwcError) else PwcError
