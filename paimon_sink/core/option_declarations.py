@@ -309,8 +309,9 @@ WHERE = Option(
     "where",
     values.condition,
     "Read only the rows that meet these conditions: comparisons (`=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `IS NULL`, "
-    "`IS NOT NULL`) of columns with values, joined by `AND`. Files that cannot hold such rows are not opened: in "
-    "Paimon by partition, in Iceberg by partition and by statistics.",
+    "`IS NOT NULL`) of columns with values, joined by `AND`. The rows are those of Spark's own WHERE, or the condition "
+    "is refused by name. Files that cannot hold such rows are not opened: in Paimon by "
+    "partition, in Iceberg by partition and by statistics.",
     "day >= '2026-11-01' AND amount > 10",
     frozenset({Purpose.READ}),
     instead=_CHOOSES_WHAT_IS_READ,

@@ -15,7 +15,17 @@ import pyarrow.compute as pc
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.nested import has_not_null, is_list, nested_nulls, promise
 
-__all__ = ["FIELD_ID", "SQL_TYPE", "Alignment", "align", "as_schema", "file_schema", "length_limit", "sql_type"]
+__all__ = [
+    "FIELD_ID",
+    "SQL_TYPE",
+    "Alignment",
+    "align",
+    "as_schema",
+    "file_schema",
+    "length_limit",
+    "sql_type",
+    "type_name",
+]
 
 SQL_TYPE = b"sql_type"
 """Arrow field metadata for what Arrow cannot say: CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n)."""
@@ -142,8 +152,8 @@ def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive:
             problem = _cast_problem(incoming.field(position).type, field.type)
             if problem is not None:
                 problems.append(
-                    f"column {field.name}{problem[0]} is {_type_name(problem[1])}, the table has "
-                    f"{_type_name(problem[2])}. Cast it"
+                    f"column {field.name}{problem[0]} is {type_name(problem[1])}, the table has "
+                    f"{type_name(problem[2])}. Cast it"
                 )
         columns.append(_Column(field, position))
     if problems:
@@ -250,7 +260,7 @@ def _is_bytes(data_type: pa.DataType) -> bool:
 
 
 def _name(field: pa.Field) -> str:
-    return sql_type(field) or _type_name(field.type)
+    return sql_type(field) or type_name(field.type)
 
 
 _SPARK_NAMES = {
@@ -269,7 +279,7 @@ _SPARK_NAMES = {
 }
 
 
-def _type_name(data_type: pa.DataType) -> str:
+def type_name(data_type: pa.DataType) -> str:
     """The type as Spark users write it."""
     types = pa.types
     if data_type in _SPARK_NAMES:
@@ -281,9 +291,9 @@ def _type_name(data_type: pa.DataType) -> str:
         name = "timestamp_ntz" if data_type.tz is None else "timestamp"
         return name if digits == 6 else f"{name}({digits})"
     if types.is_struct(data_type):
-        return f"struct<{', '.join(f'{field.name}: {_type_name(field.type)}' for field in data_type)}>"
+        return f"struct<{', '.join(f'{field.name}: {type_name(field.type)}' for field in data_type)}>"
     if types.is_map(data_type):
-        return f"map<{_type_name(data_type.key_type)}, {_type_name(data_type.item_type)}>"
+        return f"map<{type_name(data_type.key_type)}, {type_name(data_type.item_type)}>"
     if is_list(data_type):
-        return f"array<{_type_name(data_type.value_type)}>"
+        return f"array<{type_name(data_type.value_type)}>"
     return str(data_type)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.options import SinkOptions
@@ -185,21 +186,10 @@ class ClosedFile:
         return frozenset(name for name, count in self.nan_counts.items() if count)
 
 
-class Comparison(Enum):
-    """The filters that are pushed down. Spark evaluates every one of them again."""
-
-    EQ = "="
-    LT = "<"
-    LE = "<="
-    GT = ">"
-    GE = ">="
-    IN = "in"
-    IS_NULL = "is null"
-    IS_NOT_NULL = "is not null"
-
-
 @dataclass(frozen=True)
 class Filter:
+    """What rows have to meet at least. It leaves out what holds no such row; whoever reads compares the rows."""
+
     column: str
     comparison: Comparison
     value: Any = None

@@ -6,38 +6,55 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from paimon_sink.core.conditions import Condition, ConditionError, matching_column
 from paimon_sink.core.errors import OptionError
+from paimon_sink.core.schema import length_limit
 from paimon_sink.formats.base import Comparison, Filter, Table
 
-__all__ = ["NULL_PARTITION", "partition_filters"]
+__all__ = ["NULL_PARTITION", "partition_conditions", "partition_filters"]
 
 NULL_PARTITION = "__DEFAULT_PARTITION__"
 """What Paimon and Hive call the partition of null."""
 
 
+def partition_conditions(table: Table, wanted: Mapping[str, str]) -> list[Condition]:
+    """One condition a ``partition.*`` option, with a value of the column's type. Names are matched in any case."""
+    return [_condition(table, name, text) for name, text in wanted.items()]
+
+
 def partition_filters(table: Table, wanted: Mapping[str, str]) -> list[Filter]:
-    """One exact filter a ``partition.*`` option, typed as the column is. Names are matched in any case."""
-    return [_filter(table, name, text) for name, text in wanted.items()]
+    """The same as filters, for those who take whole partitions and look at no row."""
+    return [
+        Filter(one.column, one.comparison, one.values[0] if one.values else None)
+        for one in partition_conditions(table, wanted)
+    ]
 
 
-def _filter(table: Table, name: str, text: str) -> Filter:
-    column = next((key for key in table.partition_keys if key.lower() == name.lower()), None)
-    if column is None:
+def _condition(table: Table, name: str, text: str) -> Condition:
+    try:
+        key = matching_column(name, table.partition_keys)
+    except ConditionError as error:
+        raise OptionError(f"Cannot read {table.label}: partition.{name} {error}.") from None
+    if key is None:
         partitioned = f"is partitioned by {', '.join(table.partition_keys)}" if table.partition_keys else "has none"
         raise OptionError(
             f"Cannot read {table.label}: partition.{name} names no partition column; the table {partitioned}."
         )
     if text == NULL_PARTITION:
-        return Filter(column, Comparison.IS_NULL)
-    data_type = table.schema.field(column).type
-    if pa.types.is_timestamp(data_type):
+        return Condition(key, Comparison.IS_NULL)
+    column = table.schema.field(key)
+    if pa.types.is_timestamp(column.type):
         raise OptionError(
             f"Cannot read {table.label}: partition.{name} is a timestamp column, which has no one spelling. Filter the "
             "rows instead."
         )
     try:
-        return Filter(column, Comparison.EQ, pa.scalar(text).cast(data_type).as_py())
+        value = pa.scalar(text).cast(column.type).as_py()
     except pa.ArrowInvalid as error:
         raise OptionError(
-            f"Cannot read {table.label}: partition.{name}={text!r} is not a {data_type} ({error})."
+            f"Cannot read {table.label}: partition.{name}={text!r} is not a {column.type} ({error})."
         ) from error
+    limit = length_limit(column)
+    if limit is not None and limit[0] == "CHAR":
+        return Condition(key, Comparison.EQ, pa.string(), (value.ljust(limit[1]),), pad_to=limit[1])
+    return Condition(key, Comparison.EQ, column.type, (value,))

@@ -8,7 +8,7 @@ from types import FrameType
 
 from pyspark import TaskContext
 
-__all__ = ["TaskSettings", "called_by_planner"]
+__all__ = ["TaskSettings", "called_by_planner", "session_setting"]
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -39,6 +39,12 @@ class TaskSettings:
             case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
             dynamic_overwrite=(task.getLocalProperty(_OVERWRITE_MODE) or "").lower() == "dynamic",
         )
+
+
+def session_setting(key: str) -> str | None:
+    """A setting of the session, as its tasks know it. None where it was not set, and outside a task."""
+    task = TaskContext.get()
+    return None if task is None else task.getLocalProperty(key)
 
 
 def called_by_planner() -> bool:

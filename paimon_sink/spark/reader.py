@@ -15,8 +15,9 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.base import Split
 from paimon_sink.formats.registry import open_table
-from paimon_sink.read.partition import partition_filters
-from paimon_sink.read.where import may_prune, rows_that_meet, where_filters
+from paimon_sink.read.scan import plan, rows, wanted_rows
+from paimon_sink.read.where import check_session
+from paimon_sink.spark.context import session_setting
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 
@@ -42,23 +43,20 @@ class PwcReader(ds.DataSourceReader):
 
     def partitions(self) -> list[ds.InputPartition]:
         table = open_table(self._options)
-        conditions = where_filters(table, self._options.where)
-        filters = [
-            *partition_filters(table, self._options.read_partition),
-            *(wanted for wanted in conditions if may_prune(table, wanted)),
-        ]
-        return [_SplitPartition(split) for split in table.plan_splits(filters)]
+        return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options))]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         ease_next_call()
+        table = open_table(self._options)
+        wanted = wanted_rows(table, self._options)
+        # Tasks know the session's settings; the process that plans does not.
+        check_session(wanted, session_setting, table=table.label)
         split = getattr(partition, "split", None)
         if split is None:
             return
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.label))
-        table = open_table(self._options)
-        conditions = where_filters(table, self._options.where)
-        for batch in table.read_split(split, self._schema.fieldNames()):
-            yield as_schema(rows_that_meet(conditions, batch), expected)
+        for batch in rows(table, split, self._schema.fieldNames(), wanted):
+            yield as_schema(batch, expected)
 
 
 class NoStreamReader(ds.DataSourceStreamReader):

@@ -11,6 +11,7 @@ from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
+from tests.mutants.where import WHERE_MUTANTS
 
 __all__ = ["MUTANTS", "ROOT", "Mutant"]
 
@@ -418,6 +419,7 @@ MUTANTS = (
     ),
     *ICEBERG_MUTANTS,
     *MAINTENANCE_MUTANTS,
+    *WHERE_MUTANTS,
     *COMPACTION_MUTANTS,
     *LISTENING_MUTANTS,
     *SILENCE_MUTANTS,

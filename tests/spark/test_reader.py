@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -195,3 +195,48 @@ def test_the_option_where_gives_the_rows_of_sparks_own_where(spark: SparkSession
 
     assert ids(chosen) == ids(load(spark, by_day).where(where)) != []
     assert len(tasks_of(chosen)) <= DAYS
+
+
+EXTREMES = """
+SELECT * FROM VALUES
+  (0, CAST('NaN' AS DOUBLE), CAST('NaN' AS FLOAT), 'a', 5L), (1, -0D, -0F, 'b\\nc', -1L),
+  (2, CAST('Infinity' AS DOUBLE), CAST('-Infinity' AS FLOAT), '5', 9223372036854775807L),
+  (3, 0.1D, 0.1F, 'ab', -9223372036854775808L), (4, NULL, NULL, NULL, NULL)
+AS rows(id, x, f, s, n)
+"""
+
+
+@pytest.fixture(scope="module", params=["paimon", "iceberg"])
+def extremes(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    lake = Lake({"warehouse": str(tmp_path_factory.mktemp("extremes")), "tableFormat": request.param})
+    save(spark.sql(EXTREMES).repartition(5, "id"), lake)
+    return lake
+
+
+@pytest.mark.smoke
+def test_the_option_where_and_sparks_own_agree_on_extremes(spark: SparkSession, extremes: Lake) -> None:
+    wheres = ["x IN (0.0)", "x = 'NaN'", "x > 0", "x <= 'NaN'", "x IN ('NaN', 0.0, 1,2,3,4,5,6,7,8,9,10,11)", "f = 0.1"]
+    wheres += ["f = 0.1F", "f >= '-inf'", "f < 'Infinity'", "s = 'b\\nc'", "s IN ('5', NULL)", "n < 1.5", "n = 1e19"]
+    wheres += ["n IN (9223372036854775807, -9223372036854775808)", "n = NULL", "x = NULL"]
+    everything = load(spark, extremes)
+
+    for where in wheres:
+        assert ids(load(spark, extremes.with_options(where=where))) == ids(everything.where(where)), where
+
+
+def test_the_option_where_is_refused_in_a_session_that_reads_it_otherwise(spark: SparkSession, extremes: Lake) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        assert ids(load(spark, extremes.with_options(where="n = 5"))) == [0]
+        with pytest.raises(PySparkException) as refused:
+            load(spark, extremes.with_options(where="n = '5'")).collect()
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+    assert "with spark.sql.ansi.enabled=false, Spark's own WHERE would give other rows" in str(refused.value)
+
+
+def test_the_option_where_reads_columns_that_the_query_does_not_ask_for(spark: SparkSession, extremes: Lake) -> None:
+    chosen = spark.read.format("pwc").schema("id int").options(**lake_options(extremes, where="s = 'ab'")).load()
+
+    assert ids(chosen) == [3]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.conversions import from_bytes, to_bytes
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -29,7 +30,7 @@ from pyiceberg.transforms import (
     YearTransform,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import DoubleType, FixedType, FloatType, PrimitiveType
+from pyiceberg.types import DoubleType, FixedType, FloatType, IntegerType, LongType, PrimitiveType
 
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.option_values import TransformText
@@ -141,6 +142,8 @@ class _Part:
     column: str
     text: str
     apply: Callable[[pa.Array], pa.Array]
+    is_floor: bool = False
+    """Whether no value is above the one it is made of, in whole numbers. One that is passed below the smallest."""
 
 
 class Partitioning:
@@ -169,7 +172,18 @@ class Partitioning:
 
     def values(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """One array a partition field, with the value of each row."""
-        return [part.apply(batch.column(part.column)) for part in self._parts]
+        return [self._values_of(part, batch.column(part.column)) for part in self._parts]
+
+    def _values_of(self, part: _Part, source: pa.Array) -> pa.Array:
+        values = part.apply(source)
+        if part.is_floor and pc.any(pc.greater(values, source)).as_py():
+            # Every reader would look for the row below the smallest number, and leave this partition out.
+            below = source.filter(pc.greater(values, source))
+            raise SchemaMismatchError(
+                f"Cannot write to {self._table}: {part.text} of {below[0]} is below the smallest {below.type}, so that "
+                "no partition can be named by it. Change or leave out those rows, or partition by another column."
+            )
+        return values
 
     def path(self, values: tuple[Any, ...]) -> str:
         """The directory of a partition. Nobody reads values out of it."""
@@ -268,7 +282,8 @@ def _part(field: PartitionField, schema: Schema, table: str) -> _Part:
     if isinstance(transform, IdentityTransform):
         return _Part(source.name, source.name, _whole_numbers)
     apply = transform.pyarrow_transform(source.field_type)
-    return _Part(source.name, _text(transform, source.name), lambda array: _whole_numbers(apply(array)))
+    is_floor = isinstance(transform, TruncateTransform) and isinstance(source.field_type, IntegerType | LongType)
+    return _Part(source.name, _text(transform, source.name), lambda array: _whole_numbers(apply(array)), is_floor)
 
 
 def _text(transform: Transform[Any, Any], column: str) -> str:

@@ -9,20 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.conversions import from_bytes, to_bytes
-from pyiceberg.expressions import (
-    AlwaysTrue,
-    And,
-    BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    NotNull,
-)
+from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
@@ -35,9 +22,10 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.base import Comparison, Filter, Split
+from paimon_sink.formats.base import Filter, Split
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
+from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
 from paimon_sink.formats.iceberg.scan import scan_file
 
 __all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
@@ -47,33 +35,25 @@ _SPLIT_BYTES = 128 << 20
 _OPEN_COST_BYTES = 4 << 20
 """What opening one more file counts for: thousands of small files still make many splits."""
 
-_COMPARISONS: dict[Comparison, Any] = {
-    Comparison.EQ: EqualTo,
-    Comparison.LT: LessThan,
-    Comparison.LE: LessThanOrEqual,
-    Comparison.GT: GreaterThan,
-    Comparison.GE: GreaterThanOrEqual,
-    Comparison.IN: In,
-    Comparison.IS_NULL: IsNull,
-    Comparison.IS_NOT_NULL: NotNull,
-}
-
 
 def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Filter], *, label: str) -> list[Split]:
     """The files of a snapshot that may hold rows the filters let through, a few to a split."""
     if head is None:
         return []
-    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    usable = plain_filters(native, filters)
     if properties_of(head).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
     try:
-        tasks = list(native.scan(row_filter=_expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
+        tasks = list(native.scan(row_filter=expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
     except PwcError:
         raise
     except Exception as error:
+        if usable:
+            # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
+            return plan_splits(native, head, [], label=label)
         raise CorruptTableError(
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
@@ -84,14 +64,15 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
             f"Cannot read {label}: its file {strange.file_path} is {strange.file_format.name}, and there are "
             "readers for Parquet and ORC alone. Rewrite such files with the engine that wrote them."
         )
-    return [_split(native, group, usable) for group in _packed(tasks)]
+    within = for_rows(native, usable)
+    return [_split(native, group, within) for group in _packed(tasks)]
 
 
 def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[Record], bool]:
     """Whether the filters leave a partition of the default spec. All of its files, whatever their bounds are."""
-    usable = [_plain(native, wanted) for wanted in filters if _is_usable(wanted)]
+    usable = plain_filters(native, filters)
     spec, schema = native.spec(), native.schema()
-    projected = inclusive_projection(schema, spec)(_expression(native, usable))
+    projected = inclusive_projection(schema, spec)(expression(native, usable))
     partition_schema = Schema(*spec.partition_type(schema).fields)
     return expression_evaluator(partition_schema, projected, case_sensitive=True)
 
@@ -101,7 +82,7 @@ def split_of(native: NativeTable, file: DataFile) -> bytes:
     return _split(native, [FileScanTask(file, set())], []).body
 
 
-def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Any]) -> Split:
+def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Plain]) -> Split:
     body = {"filters": usable, "files": [_encoded(native, task) for task in tasks]}
     return Split(json.dumps(body).encode("utf-8"), sum(task.file.record_count for task in tasks))
 
@@ -115,7 +96,7 @@ def read_split(
     for text in body["files"]:
         with _reading(text["path"], label):
             task = _decoded(native, text)
-            for batch in scan_file(native, task, columns, _expression(native, body["filters"])):
+            for batch in scan_file(native, task, columns, expression(native, body["filters"])):
                 yield as_schema(batch, wanted)
 
 
@@ -151,51 +132,6 @@ def _packed(tasks: Iterable[FileScanTask]) -> Iterator[list[FileScanTask]]:
         yield group
 
 
-# ---------------------------------------------------------------- filters
-
-
-def _is_usable(wanted: Filter) -> bool:
-    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        return True
-    values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
-    return all(value is not None for value in values)
-
-
-def _plain(native: NativeTable, wanted: Filter) -> list[Any]:
-    """The filter as JSON: column, comparison, and its values in Iceberg's bytes."""
-    kind = _type_of(native, wanted.column)
-    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
-        values = []
-    else:
-        values = list(wanted.value) if wanted.comparison is Comparison.IN else [wanted.value]
-    return [wanted.column, wanted.comparison.value, [_text(kind, value) for value in values]]
-
-
-def _expression(native: NativeTable, filters: Sequence[Sequence[Any]]) -> BooleanExpression:
-    expression: BooleanExpression = AlwaysTrue()
-    for column, comparison, texts in filters:
-        kind = _type_of(native, column)
-        values = [from_bytes(kind, base64.b64decode(text)) for text in texts]
-        which = Comparison(comparison)
-        make = _COMPARISONS[which]
-        if which is Comparison.IN:
-            found = make(column, set(values))
-        else:
-            found = make(column, *values)
-        expression = And(expression, found)
-    return expression
-
-
-def _type_of(native: NativeTable, column: str) -> PrimitiveType:
-    kind = native.schema().find_field(column).field_type
-    assert isinstance(kind, PrimitiveType), f"{column} is {kind}"
-    return kind
-
-
-def _text(kind: PrimitiveType, value: Any) -> str:
-    return base64.b64encode(to_bytes(kind, value)).decode("ascii")
-
-
 # ---------------------------------------------------------------- files
 
 
@@ -213,7 +149,7 @@ def _encoded(native: NativeTable, task: FileScanTask) -> dict[str, Any]:
         "bytes": task.file.file_size_in_bytes,
         "spec": task.file.spec_id,
         "partition": [
-            None if value is None or not isinstance(kind, PrimitiveType) else _text(kind, value)
+            None if value is None or not isinstance(kind, PrimitiveType) else text_of(kind, value)
             for kind, value in zip(types, values_of(task.file.partition), strict=True)
         ],
         "deletes": [

@@ -23,7 +23,8 @@ def partition_predicate(filters: Sequence[Filter], native: FileStoreTable, schem
 
 def _prunes(wanted: Filter, schema: pa.Schema) -> bool:
     """Whether the filter compares values that Spark and pypaimon order alike."""
-    if pa.types.is_timestamp(schema.field(wanted.column).type):
+    kind = schema.field(wanted.column).type
+    if pa.types.is_timestamp(kind) or pa.types.is_floating(kind):
         return False
     if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         return True

@@ -1,0 +1,124 @@
+"""Filters as pyiceberg's expressions, carried in plain JSON, where they mean to it what they mean to Spark.
+
+What has no expression here is not ruled out: the rows are compared by whoever reads them.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyiceberg.conversions import from_bytes, to_bytes
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    EqualTo,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    NotNull,
+)
+from pyiceberg.table import Table as NativeTable
+from pyiceberg.transforms import TruncateTransform
+from pyiceberg.types import DoubleType, FloatType, IntegerType, LongType, PrimitiveType
+
+from paimon_sink.formats.base import Comparison, Filter
+
+__all__ = ["Plain", "expression", "for_rows", "plain_filters", "text_of"]
+
+Plain = list[Any]
+"""A filter as JSON has it: column, comparison, and its values in Iceberg's bytes."""
+
+_COMPARISONS: dict[Comparison, Any] = {
+    Comparison.EQ: EqualTo,
+    Comparison.LT: LessThan,
+    Comparison.LE: LessThanOrEqual,
+    Comparison.GT: GreaterThan,
+    Comparison.GE: GreaterThanOrEqual,
+    Comparison.IN: In,
+    Comparison.IS_NULL: IsNull,
+    Comparison.IS_NOT_NULL: NotNull,
+}
+_SMALLEST = {IntegerType: -(2**31), LongType: -(2**63)}
+
+
+def plain_filters(native: NativeTable, filters: Sequence[Filter]) -> list[Plain]:
+    """Those that pyiceberg may leave out files by."""
+    return list(_plain_filters(native, filters))
+
+
+def _plain_filters(native: NativeTable, filters: Sequence[Filter]) -> Iterator[Plain]:
+    for wanted in filters:
+        if "." in wanted.column:
+            # To pyiceberg, that is the path to a nested field.
+            continue
+        kind = _type_of(native, wanted.column)
+        values = _values(wanted)
+        if not isinstance(kind, PrimitiveType) or not all(map(_is_comparable, values)) or _wraps(native, wanted, kind):
+            continue
+        yield [wanted.column, wanted.comparison.value, [text_of(kind, value) for value in values]]
+
+
+def expression(native: NativeTable, filters: Sequence[Plain]) -> BooleanExpression:
+    """All of the filters in one."""
+    joined: BooleanExpression = AlwaysTrue()
+    for column, comparison, texts in filters:
+        kind = _type_of(native, column)
+        values = [from_bytes(kind, base64.b64decode(text)) for text in texts]
+        make = _COMPARISONS[Comparison(comparison)]
+        joined = And(joined, make(column, set(values)) if comparison == Comparison.IN.value else make(column, *values))
+    return joined
+
+
+def for_rows(native: NativeTable, filters: Sequence[Plain]) -> list[Plain]:
+    """Those that may also leave out row groups and rows of a file. To Arrow, zeros of both signs are two values."""
+    return [wanted for wanted in filters if not isinstance(_type_of(native, wanted[0]), FloatType | DoubleType)]
+
+
+def text_of(kind: PrimitiveType, value: Any) -> str:
+    """A value in Iceberg's bytes, as JSON takes them."""
+    return base64.b64encode(to_bytes(kind, value)).decode("ascii")
+
+
+def _type_of(native: NativeTable, column: str) -> Any:
+    return native.schema().find_field(column).field_type
+
+
+def _values(wanted: Filter) -> list[Any]:
+    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return []
+    return list(wanted.value) if wanted.comparison is Comparison.IN else [wanted.value]
+
+
+def _is_comparable(value: Any) -> bool:
+    """To pyiceberg, an infinity is beyond a float column, and NaN no value at all."""
+    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _wraps(native: NativeTable, wanted: Filter, kind: PrimitiveType) -> bool:
+    """Whether a row that is looked for may be in a partition of a wrong name.
+
+    ``truncate`` of numbers near the type's smallest passes below it. Writers, Iceberg's own among them, then name the
+    partition by what is left in the type: a large positive number.
+    """
+    smallest = _SMALLEST.get(type(kind))
+    if smallest is None or wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+        return False
+    source = native.schema().find_field(wanted.column).field_id
+    widths = [
+        part.transform.width
+        for spec in native.specs().values()
+        for part in spec.fields
+        if part.source_id == source and isinstance(part.transform, TruncateTransform)
+    ]
+    # The first number that is truncated to one of the type.
+    sound_from = max((smallest + -smallest % width for width in widths), default=smallest)
+    if wanted.comparison in (Comparison.LT, Comparison.LE):
+        return bool(sound_from > smallest)
+    return any(value < sound_from for value in _values(wanted))

@@ -1,0 +1,101 @@
+"""What conditions rule out before a file is opened: filters that every row they let through meets, too.
+
+Rows are compared by ``core/condition_rows.py`` alone. A filter is made only where every reader of statistics and of
+partition values orders the values as Spark does; a condition without one is left to the rows.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from paimon_sink.core.conditions import Condition
+from paimon_sink.core.schema import length_limit
+from paimon_sink.formats.base import Comparison, Filter
+
+__all__ = ["pruning_filters"]
+
+_ABOVE = frozenset({Comparison.GT, Comparison.GE})
+_BELOW = frozenset({Comparison.LT, Comparison.LE})
+_NULLS = frozenset({Comparison.IS_NULL, Comparison.IS_NOT_NULL})
+_EXACT = Context(prec=80)
+
+
+def pruning_filters(wanted: Iterable[Condition], schema: pa.Schema) -> list[Filter]:
+    """At most one a condition, with values of the column's own type."""
+    filters = (_filter(one, schema.field(one.column)) for one in wanted)
+    return [found for found in filters if found is not None]
+
+
+def _filter(wanted: Condition, column: pa.Field) -> Filter | None:
+    types, kind = pa.types, column.type
+    if types.is_nested(kind):
+        return None
+    if wanted.comparison in _NULLS:
+        return Filter(column.name, wanted.comparison)
+    if not wanted.values:
+        return None
+    if types.is_floating(kind):
+        return _among_floats(wanted, kind)
+    if types.is_integer(kind) or types.is_decimal(kind):
+        return _among_numbers(wanted, kind) if wanted.domain != pa.float64() else None
+    limit = length_limit(column)
+    is_ordered_alike = wanted.domain == kind and (types.is_string(kind) or types.is_temporal(kind))
+    if types.is_boolean(kind):
+        is_ordered_alike = wanted.comparison in (Comparison.EQ, Comparison.IN)
+    if not is_ordered_alike or (limit is not None and limit[0] == "CHAR"):
+        return None
+    return _made(wanted, wanted.comparison, wanted.values)
+
+
+def _made(wanted: Condition, comparison: Comparison, values: Iterable[Any]) -> Filter:
+    kept = tuple(values)
+    return Filter(wanted.column, comparison, kept if comparison is Comparison.IN else kept[0])
+
+
+def _among_floats(wanted: Condition, kind: pa.DataType) -> Filter | None:
+    """Statistics know nothing of NaN, which is above every number, and say little of infinities."""
+    if wanted.comparison in _ABOVE or not all(math.isfinite(value) for value in wanted.values):
+        return None
+    if kind != pa.float64() and not all(_is_single(value) for value in wanted.values):
+        return None
+    return _made(wanted, wanted.comparison, wanted.values)
+
+
+def _is_single(value: float) -> bool:
+    try:
+        return bool(struct.unpack("<f", struct.pack("<f", value))[0] == value)
+    except OverflowError:
+        return False
+
+
+def _among_numbers(wanted: Condition, kind: pa.DataType) -> Filter | None:
+    """The values at the column's own scale; one between two of its values counts as the wider of the two."""
+    comparison = wanted.comparison
+    exact = [value for value in wanted.values if _at_scale(value, kind, ROUND_FLOOR) == value]
+    if comparison in _ABOVE and not exact:
+        comparison, values = Comparison.GE, [_at_scale(wanted.values[0], kind, ROUND_FLOOR)]
+    elif comparison in _BELOW and not exact:
+        comparison, values = Comparison.LE, [_at_scale(wanted.values[0], kind, ROUND_CEILING)]
+    else:
+        values = [_at_scale(value, kind, ROUND_FLOOR) for value in exact]
+    fitting = [value for value in values if _fits(value, kind)]
+    if not fitting:
+        return None
+    return _made(wanted, comparison, [value if pa.types.is_decimal(kind) else int(value) for value in fitting])
+
+
+def _at_scale(value: Any, kind: pa.DataType, rounding: str) -> Decimal:
+    scale = kind.scale if pa.types.is_decimal(kind) else 0
+    return Decimal(value).quantize(Decimal(1).scaleb(-scale), rounding=rounding, context=_EXACT)
+
+
+def _fits(value: Decimal, kind: pa.DataType) -> bool:
+    if pa.types.is_decimal(kind):
+        return bool(abs(int(value.scaleb(kind.scale, context=_EXACT))) < 10**kind.precision)
+    return bool(-(2 ** (kind.bit_width - 1)) <= value < 2 ** (kind.bit_width - 1))

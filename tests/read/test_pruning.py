@@ -1,0 +1,176 @@
+"""Filters from conditions: never narrower than those, and none where readers of statistics differ from Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from paimon_sink.core.conditions import conditions
+from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.schema import SQL_TYPE
+from paimon_sink.formats.base import Comparison, Filter
+from paimon_sink.read.pruning import pruning_filters
+from paimon_sink.read.scan import plan, rows
+from paimon_sink.read.where import where_conditions
+from tests.support import foreign, tasks
+from tests.support.engines import other_engine
+from tests.support.lake import Lake
+
+EQ, LT, LE, GT, GE, IN = (Comparison(sign) for sign in ("=", "<", "<=", ">", ">=", "in"))
+SCHEMA = pa.schema(
+    [
+        ("i8", pa.int8()),
+        ("l", pa.int64()),
+        ("f", pa.float32()),
+        ("x", pa.float64()),
+        ("p", pa.decimal128(6, 2)),
+        ("s", pa.string()),
+        pa.field("c", pa.string(), metadata={SQL_TYPE: b"CHAR(4)"}),
+        ("b", pa.bool_()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us")),
+        ("t3", pa.timestamp("ms")),
+        ("bin", pa.binary()),
+        ("st", pa.struct([("n", pa.int32())])),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "comparison", "value"),
+    [
+        ("l > 5", GT, 5),
+        ("l >= 5.0", GE, 5),
+        ("l > 5.5", GE, 5),
+        ("l < -5.5", LE, -5),
+        ("l IN (1, 2, NULL)", IN, (1, 2)),
+        ("l IN (1, 2.5)", IN, (1,)),
+        ("i8 IN (1, 3000000000)", IN, (1,)),
+        ("p > 1", GT, Decimal("1.00")),
+        ("p > 1.255", GE, Decimal("1.25")),
+        ("p <= 1.251", LE, Decimal("1.26")),
+        ("x < 2.5", LT, 2.5),
+        ("f = 2.5", EQ, 2.5),
+        ("s >= 'a'", GE, "a"),
+        ("b = true", EQ, True),
+        ("d = '2026-11-01'", EQ, date(2026, 11, 1)),
+        ("t < '2026-11-01 05:00:00'", LT, datetime(2026, 11, 1, 5)),
+        ("bin IS NULL", Comparison.IS_NULL, None),
+    ],
+)
+def test_a_filter_has_a_value_of_the_columns_own_type(text: str, comparison: Comparison, value: Any) -> None:
+    [found] = pruning_filters(conditions(text, SCHEMA), SCHEMA)
+
+    assert (found.comparison, found.value) == (comparison, value)
+    assert type(found.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x > 2.5",
+        "x >= 2.5",
+        "x < 'Infinity'",
+        "x = 'NaN'",
+        "x IN (1.0, 'NaN')",
+        "f < 0.1",
+        "f < 1e39",
+        "l < 1e3",
+        "p < 1e3",
+        "l = 5.5",
+        "i8 < 1000",
+        "p < 123456.5",
+        "c = 'ab'",
+        "b < true",
+        "t3 < '2026-11-01'",
+        "bin = X'00'",
+        "st IS NULL",
+        "l = NULL",
+    ],
+)
+def test_what_no_statistics_can_tell_makes_no_filter(text: str) -> None:
+    assert pruning_filters(conditions(text, SCHEMA), SCHEMA) == []
+
+
+# ---------------------------------------------------------------- Iceberg's partitions
+
+
+def ids(lake: Lake, where: str) -> list[int]:
+    table = lake.open()
+    wanted = where_conditions(table, where)
+    batches = [batch for split in plan(table, wanted) for batch in rows(table, split, ["id"], wanted)]
+    return sorted(number for batch in batches for number in batch.column("id").to_pylist())
+
+
+def numbers(values: Sequence[int | None], kind: pa.DataType) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(range(len(values)), pa.int64()), "n": pa.array(values, kind)})
+
+
+SMALLEST = {pa.int32(): -(2**31), pa.int64(): -(2**63)}
+
+
+@pytest.mark.parametrize("kind", SMALLEST, ids=str)
+def test_a_number_that_truncate_takes_below_its_type_is_refused(kind: pa.DataType, iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy="truncate(10, n)")
+
+    with pytest.raises(SchemaMismatchError, match=rf"truncate\(10, n\) of {SMALLEST[kind]} is below the smallest"):
+        tasks.append(lake, 0, numbers([5, SMALLEST[kind], None], kind))
+
+    tasks.append(lake, 0, numbers([SMALLEST[kind] + 8, -1, None, 2 ** (kind.bit_width - 1) - 1], kind))
+    assert ids(lake, "n < 0") == [0, 1]
+
+
+def test_a_width_that_divides_the_smallest_number_takes_every_row(iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy="truncate(8, n)")
+
+    tasks.append(lake, 0, numbers([-(2**31), 0], pa.int32()))
+
+    assert ids(lake, "n = -2147483648") == [0]
+
+
+@pytest.mark.parametrize(
+    "where", ["n = -2147483648", "n < 0", "n <= -2147483648", "n >= -2147483648", "n IN (7, -2147483648)"]
+)
+def test_rows_that_another_engine_put_into_a_wrapped_partition_are_read(iceberg_sqlite_lake: Lake, where: str) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy="truncate(10, n)")
+    tasks.append(lake, 0, numbers([2**31 - 1, 50], pa.int32()))
+    smallest = pa.record_batch({"id": pa.array([9], pa.int64()), "n": pa.array([-(2**31)], pa.int32())})
+    other_engine(lake).append(smallest)
+
+    assert 9 in ids(lake, where)
+    table = lake.open()
+    assert sum(split.rows for split in plan(table, where_conditions(table, "n = 50"))) == 1
+
+
+def test_a_filter_that_pyiceberg_trips_over_does_not_pass_for_a_broken_table(iceberg_sqlite_lake: Lake) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy="months(d)")
+    days = pa.array([date(1, 1, 1), date(2026, 11, 1), date(9999, 12, 31)])
+    tasks.append(lake, 0, pa.table({"id": [0, 1, 2], "d": days}))
+
+    assert ids(lake, "d >= '0001-01-01'") == [0, 1, 2]
+    assert ids(lake, "d < '0001-01-01'") == []
+    assert ids(lake, "d <= '9999-12-31' AND d > '2026-11-01'") == [2]
+
+
+def test_infinities_and_nan_are_no_filters_of_iceberg(iceberg_sqlite_lake: Lake) -> None:
+    table_rows = pa.table({"id": [0, 1], "f": pa.array([1.0, float("inf")], pa.float32())})
+    tasks.append(iceberg_sqlite_lake, 0, table_rows)
+    table = iceberg_sqlite_lake.open()
+
+    for value in (float("inf"), float("nan")):
+        assert sum(split.rows for split in table.plan_splits([Filter("f", EQ, value)])) == 2
+
+
+def test_float_partitions_of_another_engine_are_read_whole(local_lake: Lake) -> None:
+    schema = pa.schema([("id", pa.int64()), ("x", pa.float64())])
+    foreign.create(local_lake, schema, partition_keys=["x"])
+    foreign.append(local_lake, pa.record_batch([[0, 1, 2], [float("nan"), -0.0, 1.5]], schema=schema))
+
+    assert ids(local_lake, "x = 1.5") == [2]
+    assert ids(local_lake, "x IN (0.0)") == [1]
+    assert ids(local_lake, "x <= 'NaN'") == [0, 1, 2]
