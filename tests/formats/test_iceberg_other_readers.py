@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import math
+import operator
 import re
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyiceberg.expressions import EqualTo, GreaterThanOrEqual, LessThanOrEqual
 from pyiceberg_core import manifest as rust
 
+from tests.support import tasks
 from tests.support.iceberg_engine import native
 from tests.support.lake import Lake, rows
 
@@ -111,3 +119,74 @@ def test_iceberg_rust_reads_our_manifests(lake: Lake) -> None:
         assert file.lower_bounds == theirs[path].lower_bounds
         assert file.value_counts == theirs[path].value_counts
     assert len(manifests) < len(live)
+
+
+# ---------------------------------------------------------------- extremes
+
+LAST = "\U0010ffff"
+EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "double": (pa.float64(), [0.0, -0.0, math.inf, -math.inf, 1.5, 5e-324, -1.7976931348623157e308]),
+    "float": (pa.float32(), [0.0, -0.0, math.inf, -math.inf, 0.5, 3.4028234663852886e38]),
+    "bigint": (pa.int64(), [0, -1, 2**63 - 1, -(2**63), 2**53 + 1]),
+    "int": (pa.int32(), [0, 2**31 - 1, -(2**31)]),
+    "string": (pa.string(), ["", "a" * 16, "a" * 17, "a" * 15 + LAST * 2, LAST * 17, "é" * 20, "😀" * 17]),
+    "decimal": (
+        pa.decimal128(38, 10),
+        [Decimal(f"{sign}{'9' * 28}.{'9' * 10}") for sign in ("", "-")] + [Decimal("0E-10")],
+    ),
+    "date": (pa.date32(), [date(1, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(9999, 12, 31)]),
+}
+
+
+@pytest.fixture(params=EXTREMES)
+def extremes(request: pytest.FixtureRequest, iceberg_sqlite_lake: Lake) -> tuple[Lake, list[Any]]:
+    """Each value in a file of its own, and all of them in one more; beside floats there is a NaN."""
+    kind, values = EXTREMES[request.param]
+    beside = [math.nan] if pa.types.is_floating(kind) else [None]
+    for number, part in enumerate([*([value] for value in values), [*values, *beside], beside]):
+        tasks.append(iceberg_sqlite_lake, number, pa.table({"v": pa.array(part, kind)}))
+    return iceberg_sqlite_lake, values
+
+
+def test_pyiceberg_skips_no_file_that_holds_an_extreme_value(extremes: tuple[Lake, list[Any]]) -> None:
+    lake, values = extremes
+    table = native(lake)
+    paths = {task.file.file_path for task in table.scan().plan_files()}
+    files = {path: pq.read_table(path.removeprefix("file://"))["v"].to_pylist() for path in paths}
+    signs: dict[Any, Any] = {EqualTo: operator.eq, LessThanOrEqual: operator.le, GreaterThanOrEqual: operator.ge}
+
+    # pyiceberg takes an infinity for beyond every float, and says so before it looks at a file.
+    for wanted in (value for value in values if not (isinstance(value, float) and math.isinf(value))):
+        for make, compare in signs.items():
+            left = {task.file.file_path for task in table.scan(row_filter=make("v", wanted)).plan_files()}
+            for path, inside in files.items():
+                holds = any(value is not None and compare(value, wanted) for value in inside)
+                assert path in left or not holds, (make, wanted, inside)
+
+
+def test_duckdb_finds_every_extreme_value(extremes: tuple[Lake, list[Any]]) -> None:
+    lake, values = extremes
+    location = native(lake).metadata_location.removeprefix("file://")
+
+    with duckdb.connect() as connection:
+        for extension in ("avro", "iceberg"):
+            connection.execute(f"LOAD '{_extension(extension)}'")
+        for wanted in values:
+            [(count,)] = connection.execute(
+                f"SELECT count(*) FROM iceberg_scan('{location}') WHERE v = $wanted", {"wanted": wanted}
+            ).fetchall()
+            assert count == 2 * sum(value == wanted for value in values), wanted
+
+
+@pytest.mark.parametrize("partition_by", ["truncate(10, v)", "truncate(7, v)", "bucket(4, v)", "v"])
+def test_pyiceberg_finds_the_least_and_the_largest_number_below_a_transform(
+    iceberg_sqlite_lake: Lake, partition_by: str
+) -> None:
+    lake = iceberg_sqlite_lake.with_options(partitionBy=partition_by)
+    # The least that is not taken below the type by either width.
+    values = [-(2**63) + 8, -1, 0, 2**63 - 1]
+    tasks.append(lake, 0, pa.table({"v": pa.array(values, pa.int64())}))
+
+    for wanted in values:
+        assert native(lake).scan(row_filter=f"v = {wanted}").to_arrow()["v"].to_pylist() == [wanted]
+    assert native(lake).scan(row_filter="v <= -1").to_arrow().num_rows == 2

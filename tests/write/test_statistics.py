@@ -245,3 +245,25 @@ def test_pypaimon_finds_rows_beside_nan_zero_and_null(local_lake: Lake) -> None:
     assert foreign.read(local_lake, predicates.equal("value", 0.0)).num_rows == 2
     assert foreign.read(local_lake, predicates.equal("value", -0.0)).num_rows == 2
     assert foreign.read(local_lake, predicates.is_null("value")).num_rows == 1
+
+
+LAST_CHARACTER = "\U0010ffff"
+EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "double": (pa.float64(), [math.inf, -math.inf, 5e-324, -1.7976931348623157e308]),
+    "float": (pa.float32(), [math.inf, -math.inf, 0.5, 3.4028234663852886e38]),
+    "bigint": (pa.int64(), [0, 2**63 - 1, -(2**63)]),
+    "string": (pa.string(), ["", "a" * 17, "a" * 15 + LAST_CHARACTER * 2, LAST_CHARACTER * 17, "😀" * 17]),
+    "long decimal": (pa.decimal128(38, 10), [Decimal(f"{sign}{'9' * 28}.{'9' * 10}") for sign in ("", "-")]),
+}
+
+
+@pytest.mark.parametrize(("data_type", "values"), EXTREMES.values(), ids=EXTREMES)
+def test_pypaimon_finds_every_extreme_value(data_type: pa.DataType, values: list[Any], local_lake: Lake) -> None:
+    beside = [math.nan] if pa.types.is_floating(data_type) else [None]
+    for batch_id, part in enumerate([*([value] for value in values), [*values, *beside], beside]):
+        append(local_lake, column(data_type, part), batch_id=batch_id)
+    predicates = foreign.table(local_lake).new_read_builder().new_predicate_builder()
+
+    for value in values:
+        found = foreign.read(local_lake, predicates.equal("value", value))
+        assert found.column("value").to_pylist() == [value, value]
