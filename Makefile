@@ -12,6 +12,8 @@ DEMO_ARGS ?=
 BENCH_ARGS ?=
 FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
+FUZZ_CONDITIONS ?= 5000
+FUZZ_SEED ?= 0
 PYTEST_ARGS ?=
 
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
@@ -168,6 +170,11 @@ mutants: $(READY) ## Switch off one protection after the other, and see that its
 .PHONY: fuzz
 fuzz: $(READY) ## Hostile input, two thousand examples a test
 	@PWC_FUZZ_EXAMPLES=2000 $(VENV)/bin/pytest tests/fuzz -m 'not s3' $(PYTEST_ARGS)
+
+.PHONY: fuzz-where
+fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CONDITIONS=5000 a format, FUZZ_SEED=…)
+	@PWC_WHERE_CONDITIONS=$(FUZZ_CONDITIONS) PWC_WHERE_SEED=$(FUZZ_SEED) \
+		$(VENV)/bin/pytest -n 0 -s tests/spark/test_where_like_spark.py $(PYTEST_ARGS)
 
 # ---------------------------------------------------------------- benchmarks
 
