@@ -37,6 +37,9 @@ class Store(ABC):
     ``StorageError``. A store holds handles: it stays in its process, its location and settings travel.
     """
 
+    looks_are_cheap = False
+    """Whether to look for a file costs no request."""
+
     def __init__(self, root: str, settings: StorageSettings) -> None:
         self.root = root
         self._settings = settings

@@ -13,6 +13,7 @@ from paimon_sink.formats.audit import FileKind
 from paimon_sink.maintain.clean import CleanReport, clean
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.verify import verify
+from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.ages import TWO_DAYS_MS, Ages
 from tests.support.batches import opened, sealed
 from tests.support.engines import other_engine
@@ -65,11 +66,11 @@ def without_claims(paths: Iterable[str]) -> set[str]:
     return {path for path in paths if "pwc/claims/" not in path}
 
 
-def old_message(lake: Lake, *ids: int) -> object:
+def old_message(lake: Lake, *ids: int) -> PwcCommitMessage:
     """What a task wrote two days ago."""
     message = opened(lake.write(rows(*ids)))
-    assert message.written_ms is not None
-    return sealed(replace(message, written_ms=message.written_ms - TWO_DAYS_MS))
+    assert message.planned is not None
+    return sealed(replace(message, planned=replace(message.planned, wall_ms=message.planned.wall_ms - TWO_DAYS_MS)))
 
 
 def test_what_the_dead_left_goes_and_all_else_stays(place: Place, lake: Lake, ages: Ages) -> None:
@@ -149,7 +150,7 @@ def test_a_batch_of_old_files_is_in_whole_or_not_at_all(lake: Lake, ages: Ages, 
     refused = False
     with listening(once_at(step, cleaning)):
         try:
-            lake.commit(1, message)  # type: ignore[arg-type]
+            lake.commit(1, message)
         except TableChangedError as error:
             refused = "written anew" in str(error)
 
@@ -175,7 +176,7 @@ def test_a_commit_that_meets_a_cleaning_before_it_deletes_lets_go(
         if not ends:
             ends.append("tried")
             try:
-                lake.commit(1, message)  # type: ignore[arg-type]
+                lake.commit(1, message)
             except TableChangedError:
                 ends.append("refused")
         delete_many(self, paths)  # type: ignore[arg-type]
@@ -187,23 +188,6 @@ def test_a_commit_that_meets_a_cleaning_before_it_deletes_lets_go(
     assert ends == ["tried", "refused"]
     assert lake.ids() == [0]
     assert verify(lake.open()).problems == ()
-
-
-def test_a_young_batch_is_not_asked_for_its_files(local_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    local_lake.append(0, rows(0))
-    message = local_lake.write(rows(1))
-    kind = type(local_lake.open().store)
-    asked: list[str] = []
-    exists = kind.exists
-
-    def noted(self: object, path: str) -> bool:
-        asked.append(path)
-        return exists(self, path)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(kind, "exists", noted)
-    local_lake.commit(1, message)
-
-    assert [path for path in asked if path.endswith(".parquet")] == []
 
 
 def test_old_claims_go_when_a_later_one_speaks_for_them(local_lake: Lake, ages: Ages) -> None:

@@ -100,14 +100,6 @@ MAINTENANCE_MUTANTS = (
         (OLD_BATCHES,),
     ),
     Mutant(
-        "old-files-not-looked-for",
-        "a commit of old files looks whether they are there",
-        PRESENCE,
-        "    if 0 <= age_ms < _ASKS_AFTER_MS:\n",
-        "    if True:\n",
-        (OLD_BATCHES,),
-    ),
-    Mutant(
         "notices-not-read",
         "a commit of old files looks whether somebody is about to delete them",
         PRESENCE,
