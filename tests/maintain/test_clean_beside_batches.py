@@ -118,6 +118,7 @@ def test_what_is_gone_after_a_long_batch_is_refused_however_wrong_the_clocks_of_
         pytest.param(-20 * A_MINUTE, A_BATCH, id="set back to before the batch"),
         pytest.param(A_BATCH, 5 * A_MINUTE, id="asleep for most of it"),
         pytest.param(A_BATCH, -5 * A_MINUTE, id="begun anew"),
+        pytest.param(-20 * A_MINUTE, -5 * A_MINUTE, id="both before the batch"),
     ],
 )
 def test_what_is_gone_is_refused_also_when_a_clock_of_the_driver_went_wrong_meanwhile(

@@ -12,6 +12,9 @@ WRONG_DRIVER = f"{BESIDE}::test_what_is_gone_is_refused_also_when_a_clock_of_the
 
 PRESENCE = "paimon_sink/commit/presence.py"
 CLOCK = "paimon_sink/core/clock.py"
+EXPIRE = "tests/maintain/test_expire.py"
+PAIMON_EXPIRY = "paimon_sink/formats/paimon/expiry.py"
+SNAPSHOTS = "paimon_sink/formats/paimon/snapshots.py"
 CONTEXT = "paimon_sink/spark/context.py"
 WRITERS = "paimon_sink/spark/writers.py"
 LOCAL = "paimon_sink/storage/local.py"
@@ -96,5 +99,26 @@ FILES_MUTANTS = (
         "not source.peek(1)",
         "True",
         ("tests/write/test_attempts.py::test_an_attempt_whose_rows_broke_off_leaves_no_file",),
+    ),
+    Mutant(
+        "what-came-back-deleted",
+        "a data file that another engine brought back stays as long as a snapshot has it",
+        PAIMON_EXPIRY,
+        "        self._spare_brought_back(doomed, lines)\n",
+        "",
+        (
+            f"{EXPIRE}::test_a_file_that_was_taken_out_brought_back_and_taken_out_again_stays_as_long_as_a_snapshot_has_it",
+            f"{EXPIRE}::test_so_it_does_where_only_a_snapshot_in_the_middle_of_a_branch_has_it",
+        ),
+    ),
+    Mutant(
+        "foreign-snapshots-forgotten",
+        "a snapshot of ours says which of those below may have brought files back",
+        SNAPSHOTS,
+        "_NEWEST_FOREIGN: str(newest_foreign(base))",
+        '_NEWEST_FOREIGN: "0"',
+        (
+            f"{EXPIRE}::test_a_file_that_was_taken_out_brought_back_and_taken_out_again_stays_as_long_as_a_snapshot_has_it",
+        ),
     ),
 )

@@ -39,8 +39,8 @@ MAINTENANCE_MUTANTS = (
         "expiry-forgets-tags",
         "what a tag names stays",
         PAIMON,
-        "            yield newest\n        yield from self._tags(self.location)\n",
-        "            yield newest\n",
+        "            yield line.newest\n        yield from self._tags(line.snapshots.location)\n",
+        "            yield line.newest\n",
         (DEATHS,),
     ),
     Mutant(
