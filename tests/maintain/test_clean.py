@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,8 @@ from paimon_sink.maintain.clean import CleanReport, clean
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.verify import verify
 from paimon_sink.spark.writers import PwcCommitMessage
+from paimon_sink.storage.remote import RemoteStore
+from paimon_sink.storage.store import Store, Upload
 from tests.support.ages import TWO_DAYS_MS, Ages
 from tests.support.batches import opened, sealed
 from tests.support.engines import other_engine
@@ -295,3 +298,49 @@ def test_a_store_whose_clock_is_behind_makes_nothing_older(local_lake: Lake, mon
     monkeypatch.setattr(type(local_lake.open().store), "walk", all_behind)
 
     assert cleaned(local_lake).deleted == 0
+
+
+@pytest.mark.s3
+def test_uploads_that_dead_tasks_never_finished_are_ended_and_young_ones_and_those_of_others_stay(
+    s3_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On MinIO, which lists uploads by the whole name of a file only, none is seen; it ends them by itself."""
+    s3_lake.append(0, rows(0))
+    table = s3_lake.open()
+    names = [table.new_file_path((), attempt=str(uuid.uuid4()), number=0) for _ in range(2)] + ["notes/big.parquet"]
+    begun = []
+    for name in names:
+        begun.append(table.store.open_output(table.store.join(table.location, name), block_bytes=5 << 20))
+        # Of two parts the first has arrived.
+        begun[-1].write(bytes(6 << 20))
+        begun[-1].write(bytes(6 << 20))
+    root = table.location.rstrip("/") + "/"
+    listed = {upload.path.removeprefix(root) for upload in table.store.uploads(table.location)}
+    if not listed:
+        for output in begun:
+            output.discard()
+        pytest.skip("this server does not list uploads")
+    young = names[1]
+
+    def aged(store: Store, path: str) -> Iterator[Upload]:
+        return (
+            replace(found, started_ms=(found.started_ms or 0) - (0 if found.path.endswith(young) else TWO_DAYS_MS))
+            for found in uploads(store, path)
+        )
+
+    uploads: Callable[[Store, str], Iterator[Upload]] = type(table.store).uploads
+    monkeypatch.setattr(RemoteStore, "uploads", aged)
+
+    dry = cleaned(s3_lake, dry_run=True)
+    after_dry_run = len(list(uploads(table.store, table.location)))
+    done = cleaned(s3_lake)
+
+    left = {found.path.removeprefix(root) for found in uploads(table.store, table.location)}
+    for output in begun:
+        output.discard()
+    assert listed == set(names)
+    assert after_dry_run == 3
+    assert dry.uploads == done.uploads
+    assert [found.path.rpartition("/")[2] for found in done.uploads or ()] == [names[0].rpartition("/")[2]]
+    assert left == {young, "notes/big.parquet"}
+    assert s3_lake.ids() == [0]
