@@ -58,6 +58,7 @@ def _as_json(report: CleanReport) -> dict[str, Any]:
         "young": report.young,
         "orphans": [_file(found) for found in report.orphans],
         "not_ours": [_file(found) for found in report.not_ours],
+        "unfinished_uploads": None if report.uploads is None else [upload.path for upload in report.uploads],
     }
 
 
@@ -82,6 +83,13 @@ def _show(console: Console, report: CleanReport) -> None:
         for found in report.not_ours[:_SHOWN]:
             console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
         _more(console, len(report.not_ours))
+    if report.uploads is None:
+        console.print(
+            Text("The store does not list unfinished uploads; a lifecycle rule can end them."), soft_wrap=True
+        )
+    elif report.uploads:
+        count = many(len(report.uploads), "unfinished upload")
+        console.print(Text(f"{count} {'can be ended: add --yes' if report.dry_run else 'ended'}."), soft_wrap=True)
     if report.young:
         age = duration(report.older_than_ms)
         note = f"{many(report.young, 'file')} without a name younger than {age}: of running batches, or left lately."

@@ -13,7 +13,7 @@ from paimon_sink.commit.figures import Figures, Phases, batch_figures, small_fil
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.telling import Telling, event_of
-from paimon_sink.core.clock import Backoff, Clock, SystemClock
+from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
 from paimon_sink.core.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -189,17 +189,17 @@ class Coordinator:
             )
 
     def _check_files_are_there(self, plan: Plan, prepared: Prepared, commit_id: str) -> None:
-        """Old files may have been cleaned up as orphans. As late as can be: right before the put."""
-        missing = missing_files(self.table, plan, now_ms=self.clock.now_ms())
+        """They may have been cleaned up as orphans, or be in another copy of the table. As late as can be."""
+        missing = missing_files(self.table, plan, now=Moment.by(self.clock))
         if missing:
             # May go: it was never put, and never will be.
             self.table.discard(prepared)
             self._release(plan, commit_id)
             raise TableChangedError(
                 f"Cannot commit {_batch(plan)} to {self.table.label}: {len(missing)} of its {len(plan.files)} data "
-                f"files are gone, such as {missing[0]}. It was long under way, and somebody cleaned up meanwhile. "
-                f"Nothing was committed. {_again(plan)}: it is then written anew. Clean up with an age longer than any "
-                "batch takes."
+                f"files are gone, such as {missing[0]}. Somebody cleaned up meanwhile, or put a copy in place of the "
+                f"table. Nothing was committed. {_again(plan)}: it is then written anew. Clean up with an age longer "
+                "than any batch takes, and stop writers before you restore a table."
             )
 
     def _with_watermark(self, plan: Plan, head: Head) -> Plan:

@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import SinkOptions
@@ -17,7 +18,6 @@ __all__ = [
     "fold",
     "fold_one_shot",
     "least_watermark",
-    "oldest_write",
     "replacement",
     "written_files",
 ]
@@ -76,11 +76,6 @@ def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:
             )
 
 
-def oldest_write(messages: Iterable[TaskMessage]) -> int | None:
-    """When the first of the tasks began to write, as far as they say."""
-    return min((found.written_ms for found in messages if found.written_ms is not None), default=None)
-
-
 def least_watermark(messages: Iterable[TaskMessage]) -> int | None:
     """How far all tasks have come that saw an event time. An idle one holds nobody back."""
     return min((found.watermark_ms for found in messages if found.watermark_ms is not None), default=None)
@@ -119,7 +114,7 @@ def _plan(
         replace=replacement(overwrite=overwrite, dynamic=_is_dynamic(messages, options)),
         table_identity=_identity_of(messages, options.label),
         schema_ids=frozenset(message.schema_id for message in messages),
-        written_ms=oldest_write(messages),
+        planned=_planned(messages),
         watermark_ms=least_watermark(messages),
         in_any_order=in_any_order,
     )
@@ -130,6 +125,14 @@ def _is_dynamic(messages: Sequence[TaskMessage], options: SinkOptions) -> bool:
     if options.partition_overwrite_mode is not None:
         return options.partition_overwrite_mode == "dynamic"
     return any(message.dynamic_overwrite for message in messages)
+
+
+def _planned(messages: Sequence[TaskMessage]) -> Moment | None:
+    """When the write was planned, if every task was told."""
+    told = [message.planned for message in messages if message.planned is not None]
+    if not told or len(told) < len(messages):
+        return None
+    return Moment(min(found.wall_ms for found in told), min(found.steady_ms for found in told))
 
 
 def _all_reported(messages: Sequence[TaskMessage | None], table: str) -> list[TaskMessage]:

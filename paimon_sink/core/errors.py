@@ -8,6 +8,7 @@
     ├── CorruptTableError        a file of the table cannot be understood
     ├── StorageError             the store failed, or lacks what we need
     ├── MessageError             a commit message is missing, foreign or of another version
+    ├── BrokenOffError           the rows of a task ended too early; the task has failed already
     ├── CommitError
     │   ├── CommitConflictError      not applied: others kept winning
     │   └── CommitUnknownError       may be applied: nobody may delete its files
@@ -25,6 +26,7 @@ so that it survives pickling between Spark's processes.
 from __future__ import annotations
 
 __all__ = [
+    "BrokenOffError",
     "CommitConflictError",
     "CommitError",
     "CommitUnknownError",
@@ -83,6 +85,10 @@ class PutReplacedError(StorageError):
 
 class MessageError(PwcError):
     """The commit messages of a batch are incomplete or cannot be understood."""
+
+
+class BrokenOffError(PwcError):
+    """The rows of a task ended before they were all there. What failed says Spark, not this."""
 
 
 class CommitError(PwcError):

@@ -12,6 +12,7 @@ import reprlib
 from dataclasses import dataclass
 from typing import Any
 
+from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError
 from paimon_sink.core.strict_json import as_count, as_list, as_text, as_whole, read_json
 
@@ -41,8 +42,8 @@ class TaskMessage:
     query_id: str | None = None
     batch_id: int | None = None
     """None outside a streaming query, and from a task that was not told."""
-    written_ms: int | None = None
-    """When the task began to write, by its own clock: no file is older. None from a task that did not say."""
+    planned: Moment | None = None
+    """When the driver planned the write, by its own clocks: no file is older. None from a task that was not told."""
     watermark_ms: int | None = None
     """The latest event time among its rows, less the delay. None from a task that saw none: it is idle."""
     dynamic_overwrite: bool = False
@@ -55,7 +56,7 @@ class TaskMessage:
             "schema": self.schema_id,
             "query": self.query_id,
             "batch": self.batch_id,
-            "written": self.written_ms,
+            "planned": None if self.planned is None else [self.planned.wall_ms, self.planned.steady_ms],
             "watermark": self.watermark_ms,
             **({"overwrite": "dynamic"} if self.dynamic_overwrite else {}),
             "files": [
@@ -96,7 +97,7 @@ class TaskMessage:
                 files=tuple(_file_from(entry) for entry in as_list(body["files"])),
                 # Not there before tasks were told.
                 batch_id=None if body.get("batch") is None else as_count(body["batch"]),
-                written_ms=None if body.get("written") is None else as_count(body["written"]),
+                planned=None if body.get("planned") is None else _moment_from(as_list(body["planned"])),
                 watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),
                 dynamic_overwrite=_is_dynamic(body.get("overwrite")),
             )
@@ -111,6 +112,11 @@ def _is_dynamic(mode: object) -> bool:
     if mode not in (None, "dynamic"):
         raise ValueError(f"{reprlib.repr(mode)} is no overwrite mode")
     return mode == "dynamic"
+
+
+def _moment_from(body: list[Any]) -> Moment:
+    wall_ms, steady_ms = body
+    return Moment(as_count(wall_ms), as_count(steady_ms))
 
 
 def _file_from(body: dict[str, Any]) -> DataFile:

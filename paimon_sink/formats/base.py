@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paimon_sink.core.clock import Moment
 from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
@@ -95,8 +96,8 @@ class Plan:
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
-    written_ms: int | None = None
-    """When the first of its tasks began to write. None when none said."""
+    planned: Moment | None = None
+    """Before any of its files was begun, by the clocks of the driver. None: nobody can say how old they are."""
     removed: frozenset[str] = frozenset()
     """Paths of the files that a compaction replaces."""
     watermark_ms: int | None = None

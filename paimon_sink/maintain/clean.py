@@ -7,18 +7,22 @@ files. Should it be older than that all the same, its commit and the cleaning se
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_sink.core.clock import Clock, SystemClock
-from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError
+from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.notices import encode_notice, new_note
 from paimon_sink.formats.audit import FileKind, Problem, StoredFile, Trouble
 from paimon_sink.formats.base import Table
+from paimon_sink.storage.store import Upload
 
 __all__ = ["LEAST_AGE_MS", "CleanReport", "Leftover", "Progress", "clean"]
+
+log = logging.getLogger(__name__)
 
 LEAST_AGE_MS = 3_600_000
 _READINGS = 3
@@ -52,6 +56,8 @@ class CleanReport:
     young: int
     """Files that nothing names yet: a running batch has some."""
     deleted: int = 0
+    uploads: tuple[Upload, ...] | None = ()
+    """Files that were begun and never finished. Ended, unless this is a dry run. None: the store does not list them."""
 
 
 def clean(
@@ -82,7 +88,11 @@ def clean(
     nameless = [file for file in listing.files if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
     orphans = [file for file in suspects if file.path in listing.old]
+    uploads = _unfinished(table, before_ms)
     deleted = 0 if dry_run else _delete(table, orphans, before_ms, tell)
+    for upload in () if dry_run else uploads or ():
+        # May go: nobody can name a file that is not there. Should its task still live, it fails and runs again.
+        table.store.end_upload(upload)
     return CleanReport(
         table=table.label,
         dry_run=dry_run,
@@ -91,6 +101,24 @@ def clean(
         not_ours=tuple(file for file in nameless if file.kind is FileKind.FOREIGN),
         young=len(suspects) - len(orphans),
         deleted=deleted,
+        uploads=uploads,
+    )
+
+
+def _unfinished(table: Table, before_ms: int) -> tuple[Upload, ...] | None:
+    """Uploads of the table's own forms that are old. Some stores do not list uploads, or not to everybody."""
+    audit, root = table.audit(), table.location.rstrip("/") + "/"
+    try:
+        uploads = list(table.store.uploads(table.location))
+    except StorageError as error:
+        log.warning("Cannot look for unfinished uploads of %s: %s", table.label, error)
+        return None
+    return tuple(
+        upload
+        for upload in uploads
+        if upload.started_ms is not None
+        and upload.started_ms < before_ms
+        and audit.kind(upload.path.removeprefix(root)).needs_a_name
     )
 
 

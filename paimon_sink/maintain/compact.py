@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
-from paimon_sink.commit.fold import oldest_write, written_files
+from paimon_sink.commit.fold import written_files
 from paimon_sink.core.errors import (
     CorruptTableError,
     FilesReplacedError,
@@ -271,8 +271,6 @@ def _plan(rewrites: Sequence[Rewrite]) -> Plan:
         replace=Replace.FILES,
         table_identity=identities.pop(),
         schema_ids=frozenset(message.schema_id for message in messages),
-        # Those who clean up may take new files for orphans when a compaction takes its time.
-        written_ms=oldest_write(messages),
         removed=frozenset(path for found in rewrites for path in found.group.paths),
     )
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
+import pyarrow as pa
 from pyspark import TaskContext
 
-__all__ = ["TaskSettings", "called_by_planner", "session_setting"]
+from paimon_sink.core.errors import BrokenOffError
+
+__all__ = ["TaskSettings", "called_by_planner", "session_setting", "to_the_end"]
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _FACTORIES = ("writer", "streamWriter")
 """Passed over, also in a subclass: whoever called the outermost of them is the one in question."""
+_WORKER, _INPUT = "main", "infile"
+"""The outermost function of a worker, and what it calls its input."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +64,31 @@ def called_by_planner() -> bool:
     while frame is not None and frame.f_code.co_name in _FACTORIES:
         frame = frame.f_back
     return frame is not None and frame.f_globals.get("__name__") == _PLANNER
+
+
+def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a task. Raises ``BrokenOffError`` when there were to be more of them.
+
+    When what computes the rows fails (a UDF, a cast), Spark closes the worker's input, and to Arrow that is an end like
+    any other. The task has failed by then, whatever it returns; nobody will hear of the files that it wrote.
+    """
+    yield from batches
+    if _input_is_closed():
+        raise BrokenOffError(
+            "The rows of a task broke off: what computes them failed, and Spark says elsewhere why. The task wrote "
+            "nothing that stays."
+        )
+
+
+def _input_is_closed() -> bool:
+    """Whether nothing follows the rows. Spark sends a mark behind those of a task that goes well.
+
+    Outside a worker of Spark, or should Spark's own names change: no. Then the files stay, for others to clean up.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == _WORKER and _INPUT in frame.f_locals:
+            source: Any = frame.f_locals[_INPUT]
+            return hasattr(source, "peek") and not source.peek(1)
+        frame = frame.f_back
+    return False

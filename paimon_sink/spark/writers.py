@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold, fold_one_shot
+from paimon_sink.core.clock import Moment, SystemClock
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import SinkOptions
@@ -22,7 +23,7 @@ from paimon_sink.formats.base import Plan, Table
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.tidy import tidy_after_commit
-from paimon_sink.spark.context import TaskSettings
+from paimon_sink.spark.context import TaskSettings, to_the_end
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 from paimon_sink.write.event_time import event_time_of
@@ -55,6 +56,8 @@ class _Writer:
         self._options = options
         self._schema = schema
         self._overwrite = overwrite
+        # Travels with the writer to its tasks and comes back in their messages: their own clocks are not asked.
+        self._planned = Moment.by(SystemClock())
 
     def prepare(self) -> tuple[Table, pa.Schema]:
         """Open or create the table and refuse what does not fit, before the first row."""
@@ -74,7 +77,7 @@ class _Writer:
         table, incoming = self.prepare()
         settings = TaskSettings.current()
         message = write_task(
-            iterator,
+            to_the_end(iterator),
             table=table,
             incoming=incoming,
             case_sensitive=settings.case_sensitive,
@@ -82,6 +85,7 @@ class _Writer:
             query_id=settings.query_id,
             batch_id=settings.batch_id if self._is_stream else None,
             event_time=event_time_of(self._options, table.schema, case_sensitive=settings.case_sensitive),
+            planned=self._planned,
         )
         if settings.dynamic_overwrite and self._overwrite and not self._is_stream:
             message = replace(message, dynamic_overwrite=True)

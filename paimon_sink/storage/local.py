@@ -18,6 +18,8 @@ __all__ = ["LocalStore"]
 
 
 class LocalStore(Store):
+    looks_are_cheap = True
+
     @property
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.LocalFileSystem()

@@ -20,13 +20,15 @@ from paimon_sink.storage.exclusive import exclusive_put
 from paimon_sink.storage.logs import keep_out_of_logs
 from paimon_sink.storage.output import BufferedOutput, Output, UploadOutput
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
+from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store, Upload
 
 __all__ = ["RemoteStore"]
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _DELETE_AT_ONCE = 1000
+_MARKERS = ("KeyMarker", "UploadIdMarker")
+"""Where the next page of unfinished uploads begins."""
 _S3FS_ROUNDS = 2
 
 
@@ -100,6 +102,27 @@ class RemoteStore(Store):
             if name.startswith(own + "/") and not name.endswith("/"):
                 size = int(info.get("size") or 0)
                 yield Listed(path.rstrip("/") + name[len(own) :], size, _modified_ms(info))
+
+    def uploads(self, path: str) -> Iterator[Upload]:
+        if self._protocol != "s3":
+            return
+        bucket, key, _ = self._fs.split_path(path)
+        prefix = key.rstrip("/") + "/"
+        markers: dict[str, str] = {}
+        while True:
+            with self._doing("list unfinished uploads in", path):
+                answer = self._fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **markers)
+            for each in answer.get("Uploads", []):
+                name = self.join(path, each["Key"].removeprefix(prefix))
+                yield Upload(name, each["UploadId"], _modified_ms({"mtime": each.get("Initiated")}))
+            markers = {name: answer[f"Next{name}"] for name in _MARKERS if answer.get(f"Next{name}")}
+            if not answer.get("IsTruncated") or not markers:
+                return
+
+    def end_upload(self, upload: Upload) -> None:
+        bucket, key, _ = self._fs.split_path(upload.path)
+        with self._doing("end the upload of", upload.path), suppress(FileNotFoundError):
+            self._fs.call_s3("abort_multipart_upload", Bucket=bucket, Key=key, UploadId=upload.upload_id)
 
     def delete(self, path: str) -> None:
         with self._doing("delete", path), suppress(FileNotFoundError):

@@ -15,7 +15,7 @@ from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.output import Output
 from paimon_sink.storage.settings import StorageSettings
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "open_store"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "Upload", "open_store"]
 
 DEFAULT_BLOCK_BYTES = 16 * 2**20
 
@@ -30,12 +30,25 @@ class Listed:
     """By the clock of the store. None where it does not say."""
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file that was begun and never finished. Nobody can read it, and the store keeps its parts until it is ended."""
+
+    path: str
+    upload_id: str
+    started_ms: int | None
+    """By the clock of the store. None where it does not say."""
+
+
 class Store(ABC):
     """A place for files. Paths are absolute and in the form of ``root``; build them with :meth:`join`.
 
     A missing file is ``FileNotFoundError``, from ``read``, ``size`` and ``open_input`` only. Every other failure is
     ``StorageError``. A store holds handles: it stays in its process, its location and settings travel.
     """
+
+    looks_are_cheap = False
+    """Whether to look for a file costs no request."""
 
     def __init__(self, root: str, settings: StorageSettings) -> None:
         self.root = root
@@ -89,6 +102,14 @@ class Store(ABC):
     @abstractmethod
     def walk(self, path: str) -> Iterator[Listed]:
         """The same with sizes and ages. A file that goes meanwhile may be left out."""
+
+    def uploads(self, path: str) -> Iterator[Upload]:
+        """The uploads below ``path`` that were not finished. There are none on a store that keeps no parts."""
+        return iter(())
+
+    def end_upload(self, upload: Upload) -> None:
+        """Drop its parts. Whoever still writes it fails when it finishes. That it is over already is fine."""
+        raise StorageError(f"Cannot end the upload of {upload.path}: this store has none.")
 
     @abstractmethod
     def delete(self, path: str) -> None:

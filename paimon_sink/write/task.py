@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_sink.core.clock import Clock, SystemClock
+from paimon_sink.core.clock import Clock, Moment, SystemClock
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
@@ -33,21 +33,20 @@ def write_task(
     limits: Limits | None = None,
     clock: Clock | None = None,
     event_time: EventTime | None = None,
+    planned: Moment | None = None,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
     attempt = Attempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
     fan_out = FanOut(attempt, limits or Limits())
-    clock = clock or SystemClock()
-    written_ms = clock.now_ms()
-    seen = _Seen(event_time, clock)
+    seen = _Seen(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)
     try:
         aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
         files = [file for batch in seen.over(aligned) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(
-            table.identity, table.schema_id, tuple(files), query_id, batch_id, written_ms, seen.watermark_ms
+            table.identity, table.schema_id, tuple(files), query_id, batch_id, planned, seen.watermark_ms
         )
         reached(Step.MESSAGE_BUILT)
     except BaseException:

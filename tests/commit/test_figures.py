@@ -29,6 +29,9 @@ class _CountsManifests:
     def now_ms(self) -> int:
         return sum("manifest" in name or name.endswith(".avro") for name in self.lake.files())
 
+    def steady_ms(self) -> int:
+        return 0
+
     def sleep(self, seconds: float) -> None:
         raise AssertionError("nobody is in the way")
 

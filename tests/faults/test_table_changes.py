@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -53,6 +54,43 @@ def test_a_table_that_was_dropped_and_created_again_is_another_table(lake: Lake,
     assert lake.history() == []
     lake.append(0, rows(1))
     assert lake.ids() == [1]
+
+
+@pytest.mark.fault(31)
+def test_a_copy_that_was_put_in_place_of_the_table_takes_no_batch_whose_files_it_lacks(lake: Lake) -> None:
+    lake.append(0, rows(0))
+    copy = {path: lake.open().store.read(path_in(lake, path)) for path in lake.files()}
+    messages = [lake.write(rows(number)) for number in (1, 2)]
+    store = lake.open().store
+    originals = [path_in(lake, path) for path in lake.files()]
+    restored = {path_in(lake, path): data for path, data in copy.items()}
+    for path in originals:
+        store.delete(path)
+    for path, data in restored.items():
+        store.write(path, data)
+
+    with pytest.raises(TableChangedError, match=r"2 of its 2 data files are gone.* a copy .*Nothing was committed"):
+        lake.commit(1, *messages)
+
+    assert lake.ids() == [0]
+    lake.append(1, rows(1, 2))
+    assert lake.ids() == [0, 1, 2]
+
+
+@pytest.mark.fault(31)
+def test_a_message_to_a_paimon_table_is_refused_by_a_copy_of_it_elsewhere(local_lake: Lake, tmp_path: Path) -> None:
+    local_lake.append(0, rows(0))
+    shutil.copytree(tmp_path / "warehouse", tmp_path / "copy")
+    copy = Lake({"warehouse": str(tmp_path / "copy")})
+    message = local_lake.write(rows(1))
+    # Nothing in a Paimon table tells it from its copy but where its files are.
+    assert copy.open().identity == local_lake.open().identity
+
+    with pytest.raises(TableChangedError, match="1 of its 1 data files are gone"):
+        copy.commit(1, message)
+
+    local_lake.commit(1, message)
+    assert (local_lake.ids(), copy.ids()) == ([0, 1], [0])
 
 
 @pytest.mark.fault(31)

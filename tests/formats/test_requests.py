@@ -37,25 +37,32 @@ def requests_of_s3() -> Iterator[list[tuple[str, str]]]:
         yield found
 
 
-def requests_of_a_commit(lake: Lake) -> list[tuple[str, str]]:
+def requests_of_a_commit(lake: Lake, *, tasks: int = 1) -> list[tuple[str, str]]:
     """On a table that has some batches."""
     for batch in range(3):
         lake.append(batch, rows(batch))
-    message = lake.write(rows(3))
+    messages = [lake.write(rows(3 + task)) for task in range(tasks)]
     with requests_of_s3() as requests:
-        lake.commit(3, message)
-    assert lake.ids() == [0, 1, 2, 3]
+        lake.commit(3, *messages)
+    assert lake.ids() == list(range(3 + tasks))
     return requests
 
 
-def test_a_commit_to_paimon_costs_eighteen_requests(s3_lake: Lake) -> None:
+def test_a_commit_to_paimon_costs_nineteen_requests(s3_lake: Lake) -> None:
     requests = requests_of_a_commit(s3_lake)
 
-    assert len(requests) == 18, requests
+    assert len(requests) == 19, requests
 
 
-def test_a_commit_to_iceberg_costs_five_requests_and_reads_the_metadata_once(iceberg_on_s3: Lake) -> None:
+def test_a_commit_looks_for_one_of_its_files_however_many_there_are(s3_lake: Lake) -> None:
+    requests = requests_of_a_commit(s3_lake, tasks=20)
+
+    assert len(requests) == 19, requests
+    assert [kind for kind, key in requests if key.endswith(".parquet")] == ["HeadObject"]
+
+
+def test_a_commit_to_iceberg_costs_six_requests_and_reads_the_metadata_once(iceberg_on_s3: Lake) -> None:
     requests = requests_of_a_commit(iceberg_on_s3)
 
-    assert len(requests) == 5, requests
+    assert len(requests) == 6, requests
     assert [kind for kind, key in requests if key.endswith(".metadata.json")] == ["GetObject", "PutObject"]

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 from paimon_sink.maintain.verify import verify
 from paimon_sink.storage.local import LocalStore
@@ -16,6 +18,7 @@ from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
+from tests.support.paimon_engine import PaimonEngine
 from tests.support.places import Place, forms
 from tests.support.story import Story
 from tests.support.time_travel import time_travel
@@ -323,6 +326,65 @@ def readable(lake: Lake, states: dict[str, list[int]]) -> bool:
     newest = lake.snapshot_ids()[-2:]
     now = time_travel(lake).states(only={kept_tag(states), *(f"snapshot {number}" for number in newest)})
     return len(now) == 3 and all(states[name] == ids for name, ids in now.items())
+
+
+def taken_out_brought_back_and_taken_out_again(lake: Lake) -> None:
+    """The file of the first snapshot is in the fourth, too, and in no other; six stand."""
+    engine = PaimonEngine(lake)
+    lake.append(0, rows(0))
+    engine.overwrite(rows(1))
+    engine.bring_back(1)
+    lake.commit(1, lake.write(rows(2)), overwrite=True)
+    lake.append(2, rows(3))
+    assert list(time_travel(lake).states().values()) == [[0], [1], [1], [0], [2], [2, 3]]
+
+
+def test_a_file_that_was_taken_out_brought_back_and_taken_out_again_stays_as_long_as_a_snapshot_has_it(
+    local_lake: Lake,
+) -> None:
+    taken_out_brought_back_and_taken_out_again(local_lake)
+
+    for keep_last in (5, 4, 3, 2):
+        expire_at(local_lake, Retention(keep_last=keep_last))
+
+        assert list(time_travel(local_lake).states().values()) == [[1], [1], [0], [2], [2, 3]][-keep_last:]
+        assert verify(local_lake.open()).problems == ()
+    assert len(local_lake.data_files()) == 2
+
+
+def test_so_it_does_where_only_a_snapshot_in_the_middle_of_a_branch_has_it(local_lake: Lake) -> None:
+    taken_out_brought_back_and_taken_out_again(local_lake)
+    for number in (3, 4, 5):
+        time_travel(local_lake).branch("audit", number)
+    PaimonEngine(local_lake).roll_back(1)
+    local_lake.commit(1, local_lake.write(rows(7)), overwrite=True)
+    states = time_travel(local_lake).states()
+
+    expire_at(local_lake, Retention(keep_last=1))
+
+    del states["snapshot 1"]
+    assert time_travel(local_lake).states() == states
+    assert sorted(map(tuple, states.values())) == [(0,), (1,), (2,), (7,)]
+
+
+def test_expiry_of_what_is_all_ours_reads_no_snapshot_between_the_oldest_and_the_newest(
+    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for batch in range(6):
+        local_lake.commit(batch, local_lake.write(rows(batch)), overwrite=True)
+    asked: list[int] = []
+    read = SnapshotFiles.read
+
+    def noted(files: SnapshotFiles, snapshot_id: int) -> Snapshot | None:
+        asked.append(snapshot_id)
+        return read(files, snapshot_id)
+
+    monkeypatch.setattr(SnapshotFiles, "read", noted)
+
+    local_lake.open().expire([1])
+
+    assert set(asked) <= {1, 2, 6, 7}
+    assert len(local_lake.data_files()) == 5
 
 
 def test_a_consumer_that_cannot_be_read_stops_it(local_lake: Lake) -> None:

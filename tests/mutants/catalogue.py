@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.mutants.compaction import COMPACTION_MUTANTS
+from tests.mutants.files import FILES_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
@@ -421,6 +422,7 @@ MUTANTS = (
     *MAINTENANCE_MUTANTS,
     *WHERE_MUTANTS,
     *COMPACTION_MUTANTS,
+    *FILES_MUTANTS,
     *LISTENING_MUTANTS,
     *SILENCE_MUTANTS,
     *USERS_MUTANTS,

@@ -39,8 +39,8 @@ MAINTENANCE_MUTANTS = (
         "expiry-forgets-tags",
         "what a tag names stays",
         PAIMON,
-        "            yield newest\n        yield from self._tags(self.location)\n",
-        "            yield newest\n",
+        "            yield line.newest\n        yield from self._tags(line.snapshots.location)\n",
+        "            yield line.newest\n",
         (DEATHS,),
     ),
     Mutant(
@@ -97,14 +97,6 @@ MAINTENANCE_MUTANTS = (
         CLEANING,
         "                named |= audit.added_by(file.path)\n",
         "                pass\n",
-        (OLD_BATCHES,),
-    ),
-    Mutant(
-        "old-files-not-looked-for",
-        "a commit of old files looks whether they are there",
-        PRESENCE,
-        "    if 0 <= age_ms < _ASKS_AFTER_MS:\n",
-        "    if True:\n",
         (OLD_BATCHES,),
     ),
     Mutant(

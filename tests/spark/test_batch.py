@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import AnalysisException, PySparkException, PythonException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from tests.spark.faulty import FailsForGood, FailsOnce, rendezvous_of
+from tests.spark.processes import until
 from tests.spark.support import first_lines, lake_options, load, save, warehouse_files
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
+
+ROWS_A_TASK = 200_000
+"""More than Spark holds back before it sends them to a worker."""
 
 
 def orders(spark: SparkSession, start: int, end: int, day: str = "monday") -> DataFrame:
@@ -288,4 +293,38 @@ def test_a_write_with_a_task_that_fails_for_good_leaves_the_table_as_it_was(
 
     assert "OSError: the disk of this task is gone" in first_lines(failed.value)
     assert local_lake.files() == files
+    assert local_lake.ids() == [0, 1, 2]
+
+
+def udf_fails_late() -> Column:
+    # Without annotations: from those Spark would infer a UDF of another kind.
+    return sf.udf(lambda number: number // (ROWS_A_TASK - 1 - number % ROWS_A_TASK), "long")("id")
+
+
+def cast_fails_late() -> Column:
+    is_last = sf.col("id") % ROWS_A_TASK == ROWS_A_TASK - 1
+    return sf.when(is_last, sf.lit("no number")).otherwise(sf.col("id").cast("string")).cast("long")
+
+
+@pytest.mark.parametrize(
+    ("computed", "reason"),
+    [
+        pytest.param(udf_fails_late, "ZeroDivisionError", id="UDF"),
+        pytest.param(cast_fails_late, "CAST_INVALID_INPUT", id="ANSI cast"),
+    ],
+)
+def test_what_fails_before_the_sink_after_rows_flowed_leaves_no_file_and_is_what_the_user_reads(
+    spark: SparkSession, local_lake: Lake, computed: Callable[[], Column], reason: str
+) -> None:
+    """Spark ends the rows of such a task as if they were all there."""
+    save(orders(spark, 0, 3), local_lake, partitionBy="day")
+    files = local_lake.files()
+    day = sf.concat(sf.lit("day "), sf.col("id") % 3)
+    rows = spark.range(0, 2 * ROWS_A_TASK, numPartitions=2).select(computed().alias("id"), day.alias("day"))
+
+    with pytest.raises(PySparkException, match=reason) as failed:
+        save(rows, local_lake)
+
+    assert "broke off" not in first_lines(failed.value)
+    until(lambda: local_lake.files() == files, "the end of tasks that Spark gave up")
     assert local_lake.ids() == [0, 1, 2]

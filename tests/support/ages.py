@@ -1,4 +1,4 @@
-"""Files of yesterday: a listing that tells chosen files to be two days old, whatever store they lie on."""
+"""Files of yesterday: a listing that tells chosen files to be two days old, or as told, whatever store they lie on."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Ages:
     """What was there at ``grow_old`` is old from then on. All else is as old as its store says."""
 
     old: set[str] = field(default_factory=set)
+    by_ms: int = TWO_DAYS_MS
 
     def grow_old(self, lake: Lake) -> None:
         table = lake.open()
@@ -35,6 +36,6 @@ class Ages:
         def aged(store: Store, path: str) -> Iterator[Listed]:
             for found in walk(store, path):  # type: ignore[operator]
                 is_old = found.path in self.old and found.modified_ms is not None
-                yield replace(found, modified_ms=found.modified_ms - TWO_DAYS_MS) if is_old else found
+                yield replace(found, modified_ms=found.modified_ms - self.by_ms) if is_old else found
 
         return aged

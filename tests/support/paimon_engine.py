@@ -125,6 +125,23 @@ class PaimonEngine(OtherEngine):
             self._delete(path)
         return orphans
 
+    def bring_back(self, snapshot_id: int) -> None:
+        """What Java's ``rollbackToAsLatest`` does: an overwrite that leaves the state of an old snapshot.
+
+        On merged manifests: pypaimon reads a file that any of them takes out as gone, also when it came back since.
+        """
+        self.merge_metadata()
+        native = foreign.table(self.lake)
+        now = {entry.file.file_name: entry for entry in _entries(native, _newest(native))}
+        old = native.snapshot_manager().get_snapshot_by_id(snapshot_id)
+        then = {entry.file.file_name: entry for entry in _entries(native, old)}
+        changes = [*(_gone(now[name]) for name in now.keys() - then), *(then[name] for name in then.keys() - now)]
+        commit = native.new_batch_write_builder().new_commit()
+        try:
+            commit.file_store_commit._try_commit("OVERWRITE", BATCH_COMMIT_IDENTIFIER, lambda _: changes)
+        finally:
+            commit.close()
+
     def roll_back(self, snapshot_id: int) -> None:
         foreign.table(self.lake).rollback_to(snapshot_id)
 

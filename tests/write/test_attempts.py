@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.errors import BrokenOffError, SchemaMismatchError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.write.fanout import Limits
 from tests.support.batches import opened
@@ -158,3 +161,23 @@ def test_an_empty_task_beside_a_full_one_adds_nothing(local_lake: Lake) -> None:
     commit(local_lake, schema, task(local_lake, schema, []), task(local_lake, schema, [rows(1, 2)]))
 
     assert local_lake.ids() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("follows", "files"),
+    [pytest.param(b"\xff\xff\xff\xfc", 1, id="the end"), pytest.param(b"", 0, id="nothing")],
+)
+def test_an_attempt_whose_rows_broke_off_leaves_no_file(local_lake: Lake, follows: bytes, files: int) -> None:
+    """What follows the rows in the input of a worker of Spark tells an end from a break."""
+
+    def main(infile: IO[bytes]) -> None:
+        local_lake.stream_writer().write(iter([rows(1, 2)]))
+
+    source, sink = os.pipe()
+    os.write(sink, follows)
+    os.close(sink)
+
+    with os.fdopen(source, "rb") as infile, nullcontext() if files else pytest.raises(BrokenOffError):
+        main(infile)
+
+    assert len(local_lake.data_files()) == files

@@ -8,6 +8,7 @@ to finish: what a snapshot took out stands in its own delta, and what it names i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -23,13 +24,14 @@ from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.formats.base import Publication
 from paimon_sink.formats.expiry import Expired, Standing, StandingLine
 from paimon_sink.formats.paimon.entries import ADD
-from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, publication
+from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, is_ours, newest_foreign, publication
 from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
 from paimon_sink.storage.store import Store
 
 __all__ = ["PaimonExpiry", "PaimonStanding"]
 
 _CONSUMER, _TAG, _BRANCH = "consumer-", "tag-", "branch-"
+_READERS = 8
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,20 @@ class _Doomed:
     others: set[str]
     """Statistics and index files, relative to the table."""
     data_files: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What stays of the table's own snapshots, or of a branch: its ends, of which a broken branch may lack some."""
+
+    snapshots: SnapshotFiles
+    oldest: Snapshot | None
+    newest: Snapshot | None
+
+    def foreign(self) -> Iterator[int]:
+        """The ids above the oldest up to the newest that may be of another engine."""
+        if self.oldest is not None:
+            yield from range(self.oldest.id + 1, newest_foreign(self.newest) + 1)
 
 
 @dataclass(frozen=True)
@@ -223,7 +239,8 @@ class PaimonExpiry:
 
     def _spare(self, doomed: Sequence[_Doomed], end: Snapshot) -> None:
         """Take out what something that stays still names."""
-        staying = list(self._staying(end))
+        lines = list(self._lines(end))
+        staying = [snapshot for line in lines for snapshot in self._staying(line)]
         for name in ("base_manifest_list", "delta_manifest_list", "changelog_manifest_list"):
             used = {getattr(snapshot, name) for snapshot in staying}
             for each in doomed:
@@ -235,6 +252,7 @@ class PaimonExpiry:
             each.manifests -= used_indexes
         if any(each.manifests or each.data_files for each in doomed):
             self._spare_named(doomed, staying)
+        self._spare_brought_back(doomed, lines)
 
     def _spare_named(self, doomed: Sequence[_Doomed], staying: Sequence[Snapshot]) -> None:
         files = set().union(*(each.data_files for each in doomed))
@@ -257,6 +275,29 @@ class PaimonExpiry:
         for each in doomed:
             each.data_files -= live
 
+    def _spare_brought_back(self, doomed: Sequence[_Doomed], lines: Sequence[_Line]) -> None:
+        """Another engine may have brought a file back, and taken it out again before the newest snapshot.
+
+        We never do: what a snapshot of ours adds was written for it.
+        """
+        files = set().union(*(each.data_files for each in doomed))
+        if not files:
+            return
+        with ThreadPoolExecutor(_READERS) as readers:
+            for line in lines:
+                for back in readers.map(lambda number, of=line.snapshots: self._added_by(number, of), line.foreign()):
+                    for each in doomed:
+                        each.data_files -= back
+
+    def _added_by(self, snapshot_id: int, snapshots: SnapshotFiles) -> set[str]:
+        """What a snapshot brought in, if it is of another engine and still there."""
+        snapshot = snapshots.read(snapshot_id)
+        if snapshot is None or is_ours(snapshot):
+            return set()
+        manifests = [found for found in self._read_list(snapshot.delta_manifest_list) if found.num_added_files]
+        entries = [entry for manifest in manifests for entry in self._read_manifest(manifest)]
+        return {path for entry in entries if entry.kind == ADD for path in self._paths(entry)}
+
     def _balance(self, manifest: ManifestFileMeta, files: set[str]) -> dict[str, int]:
         """How often a manifest adds each of the files, less how often it takes it out."""
         found: dict[str, int] = {}
@@ -266,25 +307,26 @@ class PaimonExpiry:
                     found[path] = found.get(path, 0) + (1 if entry.kind == ADD else -1)
         return found
 
-    def _staying(self, end: Snapshot) -> Iterator[Snapshot]:
-        """The oldest that stays, the newest, every tag, and the ends of every branch.
-
-        What is between them names nothing else that is old: a snapshot has what the one before had, and its own. The
-        newest is looked at as well, because an engine can bring an old state back on top.
-        """
-        newest = self.snapshots.newest()
-        yield end
-        if newest is not None and newest != end:
-            yield newest
-        yield from self._tags(self.location)
+    def _lines(self, end: Snapshot) -> Iterator[_Line]:
+        yield _Line(self.snapshots, end, self.snapshots.newest())
         directory = self.store.join(self.location, "branch")
         for name in self.store.list(directory):
             if name.startswith(_BRANCH):
                 branch = SnapshotFiles(self.store, self.store.join(directory, name))
                 ids = branch.ids()
-                ends = [branch.read(number) for number in {*ids[:1], *ids[-1:]}]
-                yield from (snapshot for snapshot in ends if snapshot is not None)
-                yield from self._tags(branch.location)
+                yield _Line(branch, branch.read(ids[0]) if ids else None, branch.read(ids[-1]) if ids else None)
+
+    def _staying(self, line: _Line) -> Iterator[Snapshot]:
+        """The ends of a line, and its tags.
+
+        What is between the ends names nothing else that is old: a snapshot has what the one before had, and its own.
+        Only data files can come back, when an engine brings an old state back on top.
+        """
+        if line.oldest is not None:
+            yield line.oldest
+        if line.newest is not None and line.newest != line.oldest:
+            yield line.newest
+        yield from self._tags(line.snapshots.location)
 
     def _tags(self, location: str) -> Iterator[Snapshot]:
         directory = self.store.join(location, "tag")

@@ -24,20 +24,22 @@ from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
 __all__ = [
-    "BASE",
     "COMMIT_ID",
     "LEDGER",
     "QUERY_ID",
     "SnapshotFiles",
     "decode_ledger",
     "encode_ledger",
+    "is_ours",
     "is_stated_base",
-    "name_of_base",
+    "newest_foreign",
+    "of_base",
     "publication",
     "watermark_of",
 ]
 
-COMMIT_ID, QUERY_ID, LEDGER, BASE = "pwc.commit-id", "pwc.query-id", "pwc.ledger", "pwc.base"
+COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
+_BASE, _NEWEST_FOREIGN = "pwc.base", "pwc.newest-foreign"
 _NO_BASE = "none"
 _NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
@@ -174,7 +176,25 @@ def watermark_of(snapshot: Snapshot) -> int | None:
     return None if snapshot.watermark == _NO_WATERMARK else snapshot.watermark
 
 
-def name_of_base(base: Snapshot | None) -> str:
+def of_base(base: Snapshot | None) -> dict[str, str]:
+    """What a snapshot says of the one that it is built on."""
+    return {_BASE: _name_of_base(base), _NEWEST_FOREIGN: str(newest_foreign(base))}
+
+
+def is_ours(snapshot: Snapshot) -> bool:
+    """A copy of our properties in a snapshot of another engine has another uuid beside it."""
+    return snapshot.uuid is not None and (snapshot.properties or {}).get(COMMIT_ID) == snapshot.uuid
+
+
+def newest_foreign(snapshot: Snapshot | None) -> int:
+    """The newest of this snapshot and those that it goes back to that is not known to be ours. 0: there is none."""
+    if snapshot is None:
+        return 0
+    said = (snapshot.properties or {}).get(_NEWEST_FOREIGN, "") if is_ours(snapshot) else ""
+    return int(said) if said.isascii() and said.isdigit() else int(snapshot.id)
+
+
+def _name_of_base(base: Snapshot | None) -> str:
     """What tells a base from every other: its own list of changes, which each publication writes anew."""
     return _NO_BASE if base is None else str(base.delta_manifest_list)
 
@@ -182,9 +202,7 @@ def name_of_base(base: Snapshot | None) -> str:
 def is_stated_base(above: Snapshot, below: Snapshot) -> bool | None:
     """Whether a snapshot says that it was built on the other. None where it does not say: not ours, or of 0.1.0."""
     properties = above.properties or {}
-    # A copy of our properties in a snapshot of another engine speaks of another base.
-    is_ours = above.uuid is not None and properties.get(COMMIT_ID) == above.uuid
-    return properties[BASE] == name_of_base(below) if is_ours and BASE in properties else None
+    return properties[_BASE] == _name_of_base(below) if is_ours(above) and _BASE in properties else None
 
 
 def encode_ledger(ledger: Ledger) -> str:

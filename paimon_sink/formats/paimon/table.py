@@ -72,12 +72,11 @@ from paimon_sink.formats.paimon.predicates import partition_predicate
 from paimon_sink.formats.paimon.publications import publications
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import (
-    BASE,
     COMMIT_ID,
     LEDGER,
     SnapshotFiles,
     encode_ledger,
-    name_of_base,
+    of_base,
     watermark_of,
 )
 from paimon_sink.formats.paimon.stats import column_stats
@@ -260,7 +259,7 @@ class PaimonTable(Table):
             watermark=plan.watermark_ms,
             statistics=before.statistics if before else None,
             index_manifest=before.index_manifest if before else None,
-            properties={**properties, LEDGER: encode_ledger(ledger), BASE: name_of_base(before)},
+            properties={**properties, LEDGER: encode_ledger(ledger), **of_base(before)},
             uuid=commit_id,
             writer_version=full_version(),
         )
