@@ -124,10 +124,11 @@ class Coordinator:
 
     def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
         phases = Phases(self.clock)
+        claimed_from: int | None = None
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             with phases.timed("look"):
-                head = self.table.look(commit_user=plan.commit_user)
+                head = self._look(plan, commit_id)
                 self._check_identity(plan, head)
                 if attempt == 1:
                     self.table.check_files(plan.files)
@@ -137,8 +138,11 @@ class Coordinator:
             if ended is not None:
                 return ended
             self.table.check_fits(plan, head)
-            if attempt == 1:
-                self._claim(plan, commit_id)
+            base = head.snapshot_id or 0
+            if claimed_from is None or base < claimed_from:
+                # Again after a rollback: from here on it may land below where it began.
+                self._claim(plan, commit_id, base)
+                claimed_from = base
             entry = self._entry(advanced, head, commit_id=commit_id, attempt=attempt)
             try:
                 with phases.timed("build"):
@@ -156,7 +160,7 @@ class Coordinator:
             if is_in:
                 reached(Step.COMMITTED)
                 self._release_previous(plan, head.ledger, commit_id)
-                log.info("Batch %s is snapshot %d of %s", plan.batch_id, prepared.snapshot_id, self.table.label)
+                log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, _batch(plan))
                 return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=phases.total())
             # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
             self.table.discard(prepared)
@@ -166,6 +170,12 @@ class Coordinator:
             f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.rounds} rounds. "
             f"Nothing was committed{_kept(plan)}; if this comes back, fewer jobs should commit to this table at once."
         )
+
+    def _look(self, plan: Plan, commit_id: str) -> Head:
+        """The table as it is. Our own claim says nothing about earlier tries."""
+        head = self.table.look(commit_user=plan.commit_user)
+        others = [claim for claim in head.ledger.claims if claim.commit_id != commit_id]
+        return replace(head, ledger=replace(head.ledger, claims=others))
 
     def abort(self, messages: Sequence[TaskMessage | None], *, commit_user: str | None, batch_id: int | None) -> None:
         """Delete the files of a batch whose commit was never tried: a task of it never reported.
@@ -215,11 +225,11 @@ class Coordinator:
         entry = ledger.entries.get(plan.commit_user)
         if plan.changes_nothing and plan.watermark_ms == head.watermark_ms:
             # Nothing to lose and nothing to double, so nothing to refuse either.
-            self._claim_if_new(plan, ledger, commit_id)
+            self._claim_if_new(plan, head, commit_id)
             is_ours = entry is not None and entry.query_id == plan.query_id
             return Outcome(None, attempt, entry=entry if is_ours else None)
         if plan.batch_id is not None:
-            verdict = self._decide(plan, plan.batch_id, ledger, commit_id)
+            verdict = decide(ledger, self._attempt(plan, plan.batch_id), self.policy)
             if verdict is Verdict.ALREADY_IN and entry is not None:
                 publication = self._publication_of(plan, plan.batch_id, entry)
                 is_replay = publication is None or publication.commit_id != commit_id
@@ -231,33 +241,26 @@ class Coordinator:
                 # Its files stay: they may be the very ones that an older snapshot names.
                 if entry is None:
                     # Where the ledger is lost, the claim shows that the next batch is new.
-                    self._claim(plan, commit_id)
+                    self._claim(plan, commit_id, head.snapshot_id or 0)
                 log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
                 return Outcome(None, attempt, already_committed=True, entry=entry)
         return None
 
-    def _claim(self, plan: Plan, commit_id: str) -> None:
+    def _claim(self, plan: Plan, commit_id: str, base: int) -> None:
         if plan.batch_id is not None:
-            self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
-
-    def _decide(self, plan: Plan, batch_id: int, ledger: Ledger, commit_id: str) -> Verdict:
-        return decide(
-            # Our own claim says nothing about earlier tries.
-            replace(ledger, claims=[claim for claim in ledger.claims if claim.commit_id != commit_id]),
-            self._attempt(plan, batch_id),
-            self.policy,
-        )
+            self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id, base))
 
     def _attempt(self, plan: Plan, batch_id: int) -> Attempt:
         return Attempt(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
 
-    def _claim_if_new(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
+    def _claim_if_new(self, plan: Plan, head: Head, commit_id: str) -> None:
         """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
-        if plan.batch_id is None or ledger.complete or plan.commit_user in ledger.entries:
+        ledger = head.ledger
+        if plan.batch_id is None or plan.in_any_order or ledger.complete or plan.commit_user in ledger.entries:
             return
         with suppress(RefusedError):
-            if self._decide(plan, plan.batch_id, ledger, commit_id) is Verdict.COMMIT:
-                self._claim(plan, commit_id)
+            if decide(ledger, self._attempt(plan, plan.batch_id), self.policy) is Verdict.COMMIT:
+                self._claim(plan, commit_id, head.snapshot_id or 0)
                 self._release_previous(plan, ledger, commit_id)
 
     def _release(self, plan: Plan, commit_id: str) -> None:
@@ -277,7 +280,8 @@ class Coordinator:
         entry = ledger.entries.get(plan.commit_user)
         if entry is not None and entry.commit_id is not None:
             previous = Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id)
-            is_below = plan.in_any_order and plan.batch_id < entry.batch_id
+            is_same = plan.in_any_order and entry.query_id == plan.query_id
+            is_below = is_same and plan.batch_id < entry.batch_id
             released.append(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id) if is_below else previous)
         for claim in released:
             self.table.release(claim)
@@ -370,19 +374,26 @@ class Coordinator:
         """Delete what this replay wrote, sparing every file the publication that got in names."""
         # May go only if it can still be read which files are in: without it, nobody knows that these are others.
         live = None if publication is None else self.table.files_added_by(publication)
+        if live is not None and plan.in_any_order:
+            # A job that somebody let in a second time is in with the files of both.
+            live = self._with_live_files(live)
         at = "" if publication is None else f", as snapshot {publication.snapshot_id}"
         log.info("%s of %s is in already%s", _batch(plan), self.table.label, at)
         if live is not None:
             self.table.drop_files(file.path for file in plan.files if file.path not in live)
 
+    def _with_live_files(self, known: frozenset[str] = frozenset()) -> frozenset[str] | None:
+        """These and all that the newest snapshot has. None where that cannot be told."""
+        try:
+            return known.union(file.path for file in self.table.live_files())
+        except (OSError, PwcError) as error:
+            log.warning("Left files of %s behind that nobody may need: %s", self.table.label, error)
+            return None
+
     def _drop_unused(self, plan: Plan) -> None:
         """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
-        try:
-            live = {file.path for file in self.table.live_files()}
-        except (OSError, PwcError) as error:
-            log.warning("Left the new files of a compaction of %s behind: %s", self.table.label, error)
-            return
-        if live.isdisjoint(file.path for file in plan.files):
+        live = self._with_live_files()
+        if live is not None and live.isdisjoint(file.path for file in plan.files):
             # May go: no put that names them landed or is under way, and no replay will ask for them.
             self.table.drop_files(file.path for file in plan.files)
 

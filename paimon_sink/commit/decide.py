@@ -54,7 +54,7 @@ def decide(ledger: Ledger, attempt: Attempt, policy: Policy) -> Verdict:
     if not _is_same_writer(entry, attempt):
         return _other_writer(attempt, entry, policy)
     if attempt.in_any_order:
-        return _known_job(identifiers_of(entry), attempt, policy)
+        return _known_job(entry.batch_id, identifiers_of(entry), attempt, policy)
     if entry.batch_id == attempt.batch_id:
         return Verdict.ALREADY_IN
     if entry.batch_id < attempt.batch_id:
@@ -93,8 +93,8 @@ def _is_same_writer(entry: LedgerEntry, attempt: Attempt) -> bool:
     return entry.query_id == attempt.query_id and (attempt.in_any_order or entry.identifiers is None)
 
 
-def _known_job(identifiers: Identifiers, attempt: Attempt, policy: Policy) -> Verdict:
-    if attempt.batch_id in identifiers:
+def _known_job(last: int, identifiers: Identifiers, attempt: Attempt, policy: Policy) -> Verdict:
+    if attempt.batch_id == last or attempt.batch_id in identifiers:
         return Verdict.ALREADY_IN
     if identifiers.is_new(attempt.batch_id) or policy.on_ledger_lost == "commit":
         return Verdict.COMMIT
@@ -119,8 +119,8 @@ def _unknown_user(ledger: Ledger, attempt: Attempt, policy: Policy) -> Verdict:
     if policy.on_ledger_lost == "skip":
         return Verdict.SKIP
     raise LedgerLostError(
-        f"{attempt}: the snapshots that would tell whether the commit user {attempt.commit_user!r} already wrote it "
-        f"have expired. {_lost_cure(attempt)}"
+        f"{attempt}: the table no longer knows whether the commit user {attempt.commit_user!r} already wrote it. Its "
+        f"snapshots have expired, or it was silent for longer than ledger.retention. {_lost_cure(attempt)}"
     )
 
 

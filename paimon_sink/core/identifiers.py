@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 from paimon_sink.core.strict_json import is_whole
 
-__all__ = ["MOST_RANGES", "Identifiers"]
+__all__ = ["FEW_RANGES", "MOST_RANGES", "Identifiers"]
 
 MOST_RANGES = 1_000
 """Days, hours and counters need a few. Numbers with gaps, such as epoch seconds, need one each."""
+FEW_RANGES = 100
+"""So many are kept however old they are."""
 _HOUR_MS = 3600 * 1000
 _NOTHING_FORGOTTEN = -1
 
@@ -53,9 +55,14 @@ class Identifiers:
         return replace(self, ranges=tuple(_joined(sorted([*self.ranges, added]))))
 
     def forgetting(self, *, before_ms: int) -> Identifiers:
-        """Without what came in before that time, and without the lowest ranges where there are too many."""
-        young = [known for known in self.ranges if known.at_hour * _HOUR_MS >= before_ms]
-        old = [known for known in self.ranges if known.at_hour * _HOUR_MS < before_ms]
+        """Without the lowest ranges where there are too many: first those that came in before that time.
+
+        Only size is a reason to forget. The highest stay as long as they can: a number that was given by mistake must
+        not become a floor above all those to come.
+        """
+        old = {known for known in self.ranges if known.at_hour * _HOUR_MS < before_ms}
+        old = set(sorted(old)[: max(0, len(self.ranges) - FEW_RANGES)])
+        young = [known for known in self.ranges if known not in old]
         forgotten = [known.last for known in (*old, *young[:-MOST_RANGES])]
         return Identifiers(tuple(young[-MOST_RANGES:]), max([self.floor, *forgotten]))
 

@@ -38,6 +38,9 @@ __all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe
 
 T = TypeVar("T")
 
+OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
+"""Spark's own. The one of its settings that is mistaken for an option, and would make an overwrite wider than meant."""
+
 _GROUPS = ("catalog", "storage", "table_properties", "snapshot_properties", "read_partition", "listener_settings")
 
 NO_TABLE = (
@@ -172,10 +175,12 @@ class _Given:
         self.texts: dict[str, str] = {}
         self.groups: dict[str, dict[str, str]] = {group.prefix: {} for group in GROUPS.values()}
         self.unknown = False
+        self.session_overwrite_mode = False
         self.problems: list[str] = []
         spelled: dict[str, tuple[str, str]] = {}
         for key, value in ((str(key), _as_text(value)) for key, value in options.items()):
             if _is_sparks_own(key):
+                self.session_overwrite_mode |= key.lower() == OVERWRITE_SETTING.lower()
                 continue
             earlier = spelled.setdefault(key.lower(), (key, value))
             if earlier != (key, value):
@@ -278,6 +283,11 @@ def _purpose_problems(given: _Given, purpose: Purpose) -> list[str]:
     """
     if purpose is Purpose.READ:
         return []
+    if given.session_overwrite_mode:
+        return [
+            f"{OVERWRITE_SETTING} is a setting of the session and does nothing as an option; the option is "
+            f"{declared.PARTITION_OVERWRITE_MODE.key}."
+        ]
     asked: list[Option[Any] | Group] = [OPTIONS[key.lower()] for key in given.texts]
     asked += [GROUPS[prefix.lower()] for prefix, names in given.groups.items() if names]
     return [_elsewhere(option, purpose) for option in asked if purpose not in option.purposes]

@@ -46,6 +46,8 @@ class Claim:
     batch_id: int
     query_id: str | None
     commit_id: str
+    base: int | None = None
+    """The newest snapshot when the try began, 0 where there was none: it can only be in above. None: not known."""
 
 
 class Register(Enum):

@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from paimon_sink.core.errors import BrokenOffError
+from paimon_sink.core.options import OVERWRITE_SETTING
 
 __all__ = ["TaskSettings", "called_by_planner", "session_setting", "to_the_end"]
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
-_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _FACTORIES = ("writer", "streamWriter")
 """Passed over, also in a subclass: whoever called the outermost of them is the one in question."""
 _WORKER, _INPUT = "main", "infile"
@@ -44,7 +44,7 @@ class TaskSettings:
             batch_id=int(batch) if batch.isascii() and batch.isdigit() else None,
             query_id=task.getLocalProperty("sql.streaming.queryId"),
             case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
-            dynamic_overwrite=(task.getLocalProperty(_OVERWRITE_MODE) or "").lower() == "dynamic",
+            dynamic_overwrite=(task.getLocalProperty(OVERWRITE_SETTING) or "").lower() == "dynamic",
         )
 
 

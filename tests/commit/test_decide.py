@@ -9,7 +9,7 @@ import pytest
 
 from paimon_sink.commit.decide import Attempt, Policy, Verdict, advance, decide, identifiers_with
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, RefusedError, StaleBatchError
-from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.identifiers import FEW_RANGES, Identifiers
 from paimon_sink.formats.base import Claim, Ledger, LedgerEntry, Register
 
 DAY_MS = 24 * 3600 * 1000
@@ -47,6 +47,7 @@ def job_entry(*identifiers: int, floor: int = -1, at_ms: int = NOW_MS) -> Ledger
 
 JOBS_16_17 = Ledger({"u": job_entry(16, 17)})
 JOBS_FROM_16 = Ledger({"u": job_entry(16, 17, floor=15)})
+JOBS_AND_NONE = Ledger({"u": replace(job_entry(16), identifiers=Identifiers(floor=16))})
 JOB_CLAIMED_17 = Ledger(complete=False, claims=[Claim("u", 17, None, "commit-17")], register=Register.WHOLE)
 
 SKIP_REWIND = {"on_rewind": "skip"}
@@ -166,6 +167,7 @@ def test_a_refusal_names_the_cure(ledger: Ledger, batch_id: int, query_id: str, 
         pytest.param(JOBS_16_17, 15, {}, Verdict.COMMIT, id="a backfill"),
         pytest.param(JOBS_16_17, 18, {}, Verdict.COMMIT, id="the next"),
         pytest.param(JOBS_FROM_16, 16, {}, Verdict.ALREADY_IN, id="the first that is remembered"),
+        pytest.param(JOBS_AND_NONE, 16, {}, Verdict.ALREADY_IN, id="the last one, which there was no room for"),
         pytest.param(JOBS_FROM_16, 15, COMMIT_LOST, Verdict.COMMIT, id="forgotten, onLedgerLost=commit"),
         pytest.param(JOBS_FROM_16, 15, SKIP_LOST, Verdict.SKIP, id="forgotten, onLedgerLost=skip"),
         pytest.param(BY_NO_QUERY, 7, {}, Verdict.ALREADY_IN, id="an entry that names one identifier, that one"),
@@ -227,14 +229,15 @@ def test_a_job_that_takes_a_streams_name_over_begins_anew() -> None:
 
 
 def test_a_job_forgets_identifiers_that_came_in_longer_ago_than_the_retention() -> None:
-    old = job_entry(1, 2, at_ms=NOW_MS - 31 * DAY_MS).identifiers
+    old = job_entry(*range(0, 4 * FEW_RANGES, 2), at_ms=NOW_MS - 31 * DAY_MS).identifiers
     assert old is not None
-    new = replace(job_entry(16), identifiers=old.adding(16, at_ms=NOW_MS))
+    new = replace(job_entry(9999), identifiers=old.adding(9999, at_ms=NOW_MS))
 
     kept = advanced(Ledger(), new).entries["u"].identifiers
 
     assert kept is not None
-    assert (16 in kept, 2 in kept, kept.is_new(2), kept.is_new(3)) == (True, False, False, True)
+    assert len(kept.ranges) == FEW_RANGES
+    assert (9999 in kept, 2 in kept, kept.is_new(2), kept.is_new(9998)) == (True, False, False, True)
 
 
 # ---------------------------------------------------------------- the ledger that is carried forward

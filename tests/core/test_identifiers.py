@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paimon_sink.core.identifiers import MOST_RANGES, Identifiers
+from paimon_sink.core.identifiers import FEW_RANGES, MOST_RANGES, Identifiers
 
 HOUR_MS = 3600 * 1000
 NOW_MS = 1_760_000_000_000
@@ -64,15 +64,30 @@ def test_a_year_of_days_takes_a_range_a_month() -> None:
 
 
 def test_what_is_forgotten_is_neither_in_nor_new() -> None:
-    known = of(1, 2).adding(9, at_ms=NOW_MS + 100 * HOUR_MS)
+    known = of(*range(0, 4 * FEW_RANGES, 2))
 
     left = known.forgetting(before_ms=NOW_MS + 50 * HOUR_MS)
 
-    assert [(number in left, left.is_new(number)) for number in (2, 3, 9)] == [
+    assert len(left.ranges) == FEW_RANGES
+    assert [(number in left, left.is_new(number)) for number in (2, 3, left.floor, left.floor + 1)] == [
+        (False, False),
+        (False, False),
         (False, False),
         (False, True),
-        (True, False),
     ]
+    assert all(number in left for number in range(left.floor + 2, 4 * FEW_RANGES, 2))
+
+
+def test_a_few_ranges_are_remembered_however_old_they_are() -> None:
+    known = of(20261115, 20991231)
+
+    assert known.forgetting(before_ms=NOW_MS + 10_000 * HOUR_MS) == known
+
+
+def test_young_ones_are_remembered_before_old_ones_whatever_their_numbers() -> None:
+    known = of(*range(1000, 1000 + 4 * FEW_RANGES, 2)).adding(5, at_ms=NOW_MS + 100 * HOUR_MS)
+
+    assert 5 in known.forgetting(before_ms=NOW_MS + 50 * HOUR_MS)
 
 
 def test_numbers_with_gaps_are_bounded_and_the_lowest_are_forgotten_first() -> None:

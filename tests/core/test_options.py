@@ -138,6 +138,13 @@ def test_a_write_refuses_exactly_what_it_cannot_heed(option: OptionDoc, purpose:
     assert is_refused is (purpose.value not in option.used_by)
 
 
+def test_sparks_setting_of_overwrites_is_no_option_and_is_not_passed_over() -> None:
+    setting = {"spark.sql.sources.partitionOverwriteMode": "dynamic"}
+
+    assert "the option is partitionOverwriteMode" in refusal({**HERE, **setting}, BATCH)
+    parse({**HERE, **setting}, READ)
+
+
 def test_a_stream_may_be_told_to_skip_a_rewind_and_a_batch_job_may_not() -> None:
     assert parse({**HERE, "onRewind": "Skip"}, STREAM).on_rewind == "skip"
     assert "may come in any order" in refusal({**HERE, "onRewind": "skip"}, BATCH)

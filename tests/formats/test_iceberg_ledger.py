@@ -310,6 +310,29 @@ def test_a_branch_has_its_own_rows_and_its_own_line_of_history(lake: Lake) -> No
         audit.append(1, rows(1))
 
 
+def test_a_batch_that_was_rolled_back_on_one_branch_is_not_doubled_on_another(lake: Lake) -> None:
+    # Given a branch that stands on a batch, which main is rolled back below
+    lake.with_options(commitUser="keeper").append(0, rows(100))
+    lake.append(5, rows(5))
+    audit = lake.with_options(branch="audit")
+    other = audit.with_options(commitUser="other")
+    other.append(0, rows(200))
+    IcebergEngine(lake).roll_back(lake.snapshot_ids()[0])
+    lake.with_options(commitUser="keeper").append(1, rows(101))
+    for batch_id in (1, 2):
+        other.append(batch_id, rows(200 + batch_id))
+
+    # When the snapshots that show it have expired
+    oldest_first = sorted(native(lake).snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
+    native(lake).maintenance.expire_snapshots().by_ids([found.snapshot_id for found in oldest_first[1:3]]).commit()
+
+    # Then the branch still knows the batch as tried
+    with pytest.raises(LedgerLostError):
+        audit.append(5, rows(5))
+    audit.append(6, rows(6))
+    assert audit.ids() == [5, 6, 100, 200, 201, 202]
+
+
 def test_a_batch_that_a_branch_grew_out_of_is_in_it(lake: Lake) -> None:
     lake.append(0, rows(0))
     lake.append(1, rows(1))

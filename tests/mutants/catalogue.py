@@ -109,7 +109,7 @@ MUTANTS = (
         "claims-not-written",
         "every try is on record before its put",
         COORDINATOR,
-        "            if attempt == 1:\n                self._claim(plan, commit_id)\n",
+        "                self._claim(plan, commit_id, base)\n",
         "",
         (f"{IDENTITY}::test_the_next_batch_goes_on_after_a_foreign_engine_expired_our_snapshots",),
     ),

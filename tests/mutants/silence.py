@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 __all__ = ["SILENCE_MUTANTS"]
 
 IDENTITY = "tests/faults/test_identity.py"
+JOBS = "tests/faults/test_jobs.py"
 OPTIONS_TEST = "tests/core/test_options.py"
 DECIDE = "tests/commit/test_decide.py"
 FOLD = "tests/commit/test_fold.py"
@@ -67,13 +68,13 @@ SILENCE_MUTANTS = (
         IDENTIFIERS,
         "        return Identifiers(tuple(young[-MOST_RANGES:]), max([self.floor, *forgotten]))\n",
         "        return Identifiers(tuple(young[-MOST_RANGES:]), self.floor)\n",
-        ("tests/core/test_identifiers.py::test_forgetting_never_calls_an_identifier_new_that_was_in",),
+        ("tests/core/test_identifiers.py::test_what_is_forgotten_is_neither_in_nor_new",),
     ),
     Mutant(
         "job-highest-claim-released",
         "the claim of a job's highest identifier stays",
         COORDINATOR,
-        "            is_below = plan.in_any_order and plan.batch_id < entry.batch_id\n",
+        "            is_below = is_same and plan.batch_id < entry.batch_id\n",
         "            is_below = False\n",
         (f"{IDENTITY}::test_no_batch_job_is_doubled_after_a_foreign_engine_expired_all_our_snapshots",),
     ),
@@ -84,6 +85,54 @@ SILENCE_MUTANTS = (
         "        if entry.batch_id == batch_id:\n            return entry\n",
         "        if entry is not None:\n            return entry\n",
         (f"{IDENTITY}::test_the_files_of_a_rerun_stay_where_nobody_can_tell_which_ones_are_in",),
+    ),
+    Mutant(
+        "claims-across-writers",
+        "a job that takes a stream's name over keeps its claim",
+        COORDINATOR,
+        "            is_same = plan.in_any_order and entry.query_id == plan.query_id\n",
+        "            is_same = plan.in_any_order\n",
+        (f"{JOBS}::test_a_job_that_took_a_streams_name_over_is_known_after_the_ledger_was_lost",),
+    ),
+    Mutant(
+        "own-claim-counts",
+        "a coordinator's own claim is no earlier try",
+        COORDINATOR,
+        "        others = [claim for claim in head.ledger.claims if claim.commit_id != commit_id]\n",
+        "        others = list(head.ledger.claims)\n",
+        (f"{JOBS}::test_a_job_that_lost_a_round_leaves_room_for_a_backfill",),
+    ),
+    Mutant(
+        "tries-under-way-count-as-in",
+        "a try that no snapshot since holds is not in",
+        CLAIMS,
+        "        return [claim for claim in self._of(commit_user) if not _is_out(claim, newest, read)]\n",
+        "        return list(self._of(commit_user))\n",
+        (f"{JOBS}::test_a_job_that_died_before_its_put_is_run_again_although_the_ledger_is_not_complete",),
+    ),
+    Mutant(
+        "tries-that-expired-count-as-out",
+        "a try whose snapshots have expired may be in",
+        CLAIMS,
+        "snapshot is not None and _commit_id(snapshot) != claim.commit_id",
+        "snapshot is None or _commit_id(snapshot) != claim.commit_id",
+        (f"{IDENTITY}::test_no_batch_job_is_doubled_after_a_foreign_engine_expired_all_our_snapshots",),
+    ),
+    Mutant(
+        "files-of-a-job-let-in-twice",
+        "a rerun deletes no file that the newest snapshot has",
+        COORDINATOR,
+        "            live = self._with_live_files(live)\n",
+        "            pass\n",
+        (f"{JOBS}::test_no_live_file_goes_when_a_job_that_was_let_in_twice_commits_its_first_files_again",),
+    ),
+    Mutant(
+        "rolled-back-beside-a-branch",
+        "what one branch rolled back is remembered for the others",
+        LEDGER,
+        " and not _has_other_branches(metadata, branch):\n",
+        ":\n",
+        (f"{SILENT_TEST}::test_a_batch_that_was_rolled_back_on_one_branch_is_not_doubled_on_another",),
     ),
     Mutant(
         "silent-users-without-a-trace",

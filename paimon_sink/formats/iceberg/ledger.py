@@ -10,6 +10,7 @@ import json
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -57,7 +58,7 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     entries = dict(stored.entries)
     own = entries.pop(commit_user, None)
     line = list(ancestors(metadata, head))
-    found = next((entry for snapshot in line if (entry := _written_by(snapshot, commit_user, own))), None)
+    found = _newest_of(line, commit_user, own)
     if found is None and own is not None:
         number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
         is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
@@ -163,11 +164,16 @@ def _branch_after(
         if known is not None:
             if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
                 to_set[key] = text
-        elif said is not None and ledger.complete:
+        elif said is not None and ledger.complete and not _has_other_branches(metadata, branch):
             to_remove.append(key)
         elif said is not None:
             to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
     return to_set, to_remove
+
+
+def _has_other_branches(metadata: TableMetadata, branch: str) -> bool:
+    """Then what was rolled back here may stand there, and is to be remembered for when it has expired."""
+    return any(ref.snapshot_ref_type == SnapshotRefType.BRANCH for name, ref in metadata.refs.items() if name != branch)
 
 
 def _head(metadata: TableMetadata, branch: str) -> Snapshot | None:
@@ -292,6 +298,26 @@ def _user(key: str, prefix: str, *, table: str) -> str:
             "committed. Remove it, or name it as it was."
         )
     return user
+
+
+def _newest_of(line: Iterable[Snapshot], user: str, own: LedgerEntry | None) -> LedgerEntry | None:
+    """The user's newest batch on a line. A job's identifiers go on from the last snapshot that has them."""
+    entries = (entry for snapshot in line if (entry := _written_by(snapshot, user, own)))
+    newest = next(entries, None)
+    if newest is None or newest.identifiers is not None or own is None or own.identifiers is None:
+        return newest
+    # Another engine signed with the name of our job.
+    passed = [newest]
+    for entry in entries:
+        if entry.identifiers is not None:
+            known = entry.identifiers
+            break
+        passed.append(entry)
+    else:
+        known = Identifiers(floor=max(entry.batch_id for entry in passed))
+    for entry in passed:
+        known = known.adding(entry.batch_id, at_ms=entry.at_ms)
+    return replace(newest, identifiers=known)
 
 
 def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> LedgerEntry | None:

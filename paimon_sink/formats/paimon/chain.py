@@ -19,6 +19,7 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
+from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
@@ -181,6 +182,9 @@ def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], known: Mapping[str, Le
     latest: dict[str, LedgerEntry] = {}
     for user, newest_first in foreign.items():
         identifiers = known[user].identifiers if user in known else None
+        if user not in known and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
+            # They do not only go up, so the last does not speak for all.
+            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
         if identifiers is not None:
             for entry in newest_first:
                 identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)

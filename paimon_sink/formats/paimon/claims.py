@@ -1,24 +1,31 @@
-"""Claims: one empty file for each try at a batch, written before its put, read only when the ledger is lost.
+"""Claims: one small file for each try at a batch, written before its put, read only when the ledger is lost.
 
 Another engine may commit and then expire every snapshot of ours, and with them the ledger. A claim outlives that. It
 cannot tell whether a try landed, but where there is none, the batch was never tried, and that is enough to go on.
 
-They live in ``pwc/`` beside the table's own directories, where no engine cleans up. All is in the name, so one listing
-answers: ``<batch>.<query>.<commit id>``.
+They live in ``pwc/`` beside the table's own directories, where no engine cleans up. What was tried is in the name:
+``<batch>.<query>.<commit id>``. Inside stands the newest snapshot of that moment. If all snapshots since are there and
+none of them is the try's, it is not in, and jobs that run at the same time do not stand in each other's way.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
+from pypaimon.snapshot.snapshot import Snapshot
+
 from paimon_sink.formats.ledger import Claim, Register
 from paimon_sink.formats.paimon.numbered import number
+from paimon_sink.formats.paimon.snapshots import COMMIT_ID
 from paimon_sink.storage.store import Store
 
 __all__ = ["ClaimFiles"]
+
+_MOST_SNAPSHOTS = 100
+"""How many are read to see that a try is not in."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +37,30 @@ class ClaimFiles:
     table_identity: str
 
     def add(self, claim: Claim) -> None:
-        self.store.write(self._path(claim), b"")
+        self.store.write(self._path(claim), b"" if claim.base is None else str(claim.base).encode("ascii"))
 
     def remove(self, claim: Claim) -> None:
         self.store.delete(self._path(claim))
 
-    def of(self, commit_user: str) -> list[Claim]:
-        names = [name.split(".") for name in self.store.list(self._directory(commit_user))]
-        return [
-            Claim(commit_user, batch_id, unquote(name[1]) or None, name[2])
-            for name in names
-            if len(name) == 3 and (batch_id := number(name[0])) is not None
-        ]
+    def that_may_be_in(
+        self, commit_user: str, newest: Snapshot | None, read: Callable[[int], Snapshot | None]
+    ) -> list[Claim]:
+        """The tries of a user, without those that are known not to be in as of the newest snapshot."""
+        return [claim for claim in self._of(commit_user) if not _is_out(claim, newest, read)]
+
+    def _of(self, commit_user: str) -> Iterator[Claim]:
+        directory = self._directory(commit_user)
+        for name in self.store.list(directory):
+            parts = name.split(".")
+            batch_id = number(parts[0]) if len(parts) == 3 else None
+            if batch_id is None:
+                continue
+            try:
+                base = number(self.store.read(self.store.join(directory, name)).decode("ascii", "replace"))
+            except FileNotFoundError:
+                # Released since the listing: the try failed, or a commit that came after our look speaks for it.
+                continue
+            yield Claim(commit_user, batch_id, unquote(parts[1]) or None, parts[2], base)
 
     def register(self) -> Register:
         """What it means to have none: each user of ours that ever tried a batch keeps the claim of its highest."""
@@ -75,3 +94,15 @@ class ClaimFiles:
     def _directory(self, commit_user: str) -> str:
         user = hashlib.sha256(commit_user.encode("utf-8")).hexdigest()[:32]
         return self.store.join(self.location, "pwc", "claims", self.table_identity, user)
+
+
+def _is_out(claim: Claim, newest: Snapshot | None, read: Callable[[int], Snapshot | None]) -> bool:
+    """Whether all snapshots since the try began are there, and none of them is its."""
+    if claim.base is None or newest is None or newest.id - claim.base > _MOST_SNAPSHOTS:
+        return False
+    since = (newest if number == newest.id else read(number) for number in range(claim.base + 1, newest.id + 1))
+    return all(snapshot is not None and _commit_id(snapshot) != claim.commit_id for snapshot in since)
+
+
+def _commit_id(snapshot: Snapshot) -> str | None:
+    return (snapshot.properties or {}).get(COMMIT_ID)

@@ -192,7 +192,8 @@ class PaimonTable(Table):
         newest = self._snapshots.newest()
         ledger = self._chain.ledger(newest)
         if not ledger.complete and commit_user not in ledger.entries:
-            ledger = replace(ledger, claims=self._claims.of(commit_user), register=self._claims.register())
+            claims = self._claims.that_may_be_in(commit_user, newest, self._snapshots.read)
+            ledger = replace(ledger, claims=claims, register=self._claims.register())
         return Head(
             table_identity=self._schemas.identity(schema_ids),
             snapshot_id=None if newest is None else newest.id,
