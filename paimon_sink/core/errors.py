@@ -2,7 +2,7 @@
 
     PwcError
     ├── OptionError              the options are wrong; nothing was touched
-    ├── SchemaMismatchError      the rows do not fit the table
+    ├── SchemaMismatchError      the rows do not fit the table, or what is read does not fit what was asked for
     ├── TableNotFoundError       there is no such table, and we may not create it
     ├── UnsupportedTableError    the table uses a feature we cannot write safely
     ├── CorruptTableError        a file of the table cannot be understood
@@ -60,7 +60,7 @@ class OptionError(PwcError):
 
 
 class SchemaMismatchError(PwcError):
-    """The rows cannot be written into the table's columns."""
+    """The rows cannot be written into the table's columns, or the columns cannot be read as those asked for."""
 
 
 class TableNotFoundError(PwcError):

@@ -109,7 +109,8 @@ class Group:
 WAREHOUSE = Option(
     "warehouse",
     values.location,
-    "Where tables live. Goes together with `table`.",
+    "Where tables live. Goes together with `table`. `~` is the home directory of whoever runs the driver; a relative "
+    "path is taken in local mode alone.",
     "s3://lake/warehouse",
     _EVERYWHERE,
 )
@@ -137,8 +138,8 @@ TABLE_FORMAT = Option(
 )
 CATALOG = Group(
     "catalog.",
-    "Handed to the format's own catalog. None: a filesystem catalog for Paimon, a SQLite file in a local warehouse "
-    "for Iceberg.",
+    "Handed to the format's own catalog, under its own names; one it does not know is refused. None: a filesystem "
+    "catalog for Paimon, a SQLite file in a local warehouse for Iceberg.",
     "catalog.type=rest",
     _EVERYWHERE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HIDDEN", "Masked", "holds_credentials", "is_secret", "names_a_secret", "quoted", "quoted_key"]
+__all__ = ["HIDDEN", "Masked", "has_query", "holds_credentials", "is_secret", "names_a_secret", "quoted", "quoted_key"]
 
 HIDDEN = "(hidden)"
 
@@ -51,9 +51,14 @@ def holds_credentials(uri: str) -> bool:
     return bool(colon) and "@" in rest and not port.isdecimal()
 
 
+def has_query(uri: str) -> bool:
+    """Whether a URI goes on behind a question mark, where addresses carry tokens. A plain path may hold one."""
+    return "?" in uri and re.match(r"\s*[A-Za-z][A-Za-z0-9+.\-]+:", uri) is not None
+
+
 def quoted(text: str) -> str:
-    """A value for an error sentence: short, printable, and hidden when it is a URI with a login."""
-    if holds_credentials(text):
+    """A value for an error sentence: short, printable, and hidden when it is a URI with a login or a query string."""
+    if holds_credentials(text) or has_query(text):
         return HIDDEN
     if len(text) > _LONGEST_QUOTE:
         text = text[:_LONGEST_QUOTE] + "..."
@@ -69,7 +74,7 @@ def quoted_key(key: str) -> str:
 def is_secret(key: str, value: str) -> bool:
     # An address may hold a password in ways nobody foresees: behind its question mark, or with a slash in it.
     is_full_address = key.lower().endswith(("uri", "url")) and bool(set("@?") & set(value))
-    return names_a_secret(key) or holds_credentials(value) or is_full_address
+    return names_a_secret(key) or holds_credentials(value) or has_query(value) or is_full_address
 
 
 class Masked(dict[str, str]):

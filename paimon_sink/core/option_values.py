@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from paimon_sink.core.names import has_control_characters, split_outside_quotes, unquote
-from paimon_sink.core.option_secrets import holds_credentials, quoted
+from paimon_sink.core.option_secrets import has_query, holds_credentials, quoted
 from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 
 __all__ = [
@@ -153,6 +153,11 @@ def location(text: str) -> str:
         raise BadValueError(
             "has credentials written into its address; take them out and set s3.access-key-id and "
             "s3.secret-access-key, or use the AWS environment."
+        )
+    if has_query(text):
+        raise BadValueError(
+            "has a query string, which means nothing here and often holds a secret; take out the question mark and "
+            "what follows it. In a directory's name, write the path without a scheme."
         )
     return plain_text(text)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from paimon_sink.core import option_declarations as declared
@@ -32,6 +32,7 @@ from paimon_sink.core.option_declarations import (
 from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
 from paimon_sink.core.option_secrets import Masked, quoted_key
 from paimon_sink.core.option_values import BadValueError, transforms_in
+from paimon_sink.core.places import is_rest, settled
 from paimon_sink.core.strict_json import is_text
 
 __all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe_options", "render_markdown"]
@@ -111,8 +112,11 @@ class SinkOptions:
         return self.path if self.path is not None else f"{self.database}.{self.table}"
 
     @classmethod
-    def parse(cls, options: Mapping[str, str], *, purpose: Purpose) -> SinkOptions:
-        """Read and check all options, or raise one :class:`OptionError` that tells every problem."""
+    def parse(cls, options: Mapping[str, str], *, purpose: Purpose, directory: str | None = ".") -> SinkOptions:
+        """Read and check all options, or raise one :class:`OptionError` that tells every problem.
+
+        Relative paths are taken from ``directory``, and refused when it is None.
+        """
         given = _Given(options)
         database, table = given.take(declared.TABLE) or (None, None)
         parsed = cls(
@@ -151,6 +155,7 @@ class SinkOptions:
             listeners=given.take(declared.LISTENERS) or (),
             listener_settings=given.groups[declared.LISTENER_SETTINGS.prefix],
         )
+        parsed = _placed(parsed, directory, given.problems)
         # Promised and not there yet: only looked at, to refuse them.
         given.take(declared.MERGE_SCHEMA)
         problems = [
@@ -255,6 +260,20 @@ def _location_problems(given: _Given) -> list[str]:
         # Next to a misspelt option, the story of catalog tables would only lead astray.
         return ["No table is named; give warehouse and table, or path."] if given.unknown else [NO_TABLE]
     return []
+
+
+def _placed(options: SinkOptions, directory: str | None, problems: list[str]) -> SinkOptions:
+    """The options with their paths settled: every process that gets them then looks in the same place."""
+
+    def place(key: str, text: str | None) -> str | None:
+        try:
+            return None if text is None else settled(text, directory=directory)
+        except BadValueError as problem:
+            problems.append(f"{key} {problem}")
+            return text
+
+    warehouse = options.warehouse if is_rest(options.catalog) else place("warehouse", options.warehouse)
+    return replace(options, warehouse=warehouse, path=place("path", options.path))
 
 
 def _format_problems(given: _Given) -> list[str]:

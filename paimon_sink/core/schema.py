@@ -6,6 +6,7 @@ column, a string too long for its column) is checked batch by batch, before the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,7 @@ __all__ = [
     "Alignment",
     "align",
     "as_schema",
+    "cast_problem",
     "file_schema",
     "length_limit",
     "sql_type",
@@ -54,11 +56,15 @@ def file_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, _standard(field.type), field.nullable, _id_of(field)) for field in schema])
 
 
-def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of a schema, by name, out of a batch that has them all and maybe more, as its types."""
+def as_schema(batch: pa.RecordBatch, schema: pa.Schema, names: Sequence[str] | None = None) -> pa.RecordBatch:
+    """The columns of a schema, by name, out of a batch that has them all and maybe more, as its types.
+
+    ``names`` are those the batch has for them, where they are spelt otherwise.
+    """
+    given = [batch.column(name) for name in names or schema.names]
     columns = [
         column if column.type == field.type else column.cast(field.type)
-        for field, column in ((field, batch.column(field.name)) for field in schema)
+        for field, column in zip(schema, given, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -149,7 +155,7 @@ def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive:
             if not field.nullable:
                 problems.append(f"column {field.name} is missing and the table's column is not null. Add it")
         else:
-            problem = _cast_problem(incoming.field(position).type, field.type)
+            problem = cast_problem(incoming.field(position).type, field.type)
             if problem is not None:
                 problems.append(
                     f"column {field.name}{problem[0]} is {type_name(problem[1])}, the table has "
@@ -186,7 +192,7 @@ def _match(incoming: pa.Schema, target: pa.Schema, *, case_sensitive: bool, prob
 _Problem = tuple[str, pa.DataType, pa.DataType]
 
 
-def _cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _Problem | None:
+def cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _Problem | None:
     """None when every value of ``source`` is kept by ``target``; else where it is not, and the two types there."""
     if source == target or _is_safe(source, target):
         return None
@@ -200,7 +206,7 @@ def _cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _
         pairs = [(".key", source.key_type, target.key_type), (".value", source.item_type, target.item_type)]
     else:
         return (path, source, target)
-    problems = (_cast_problem(mine, theirs, path + step) for step, mine, theirs in pairs)
+    problems = (cast_problem(mine, theirs, path + step) for step, mine, theirs in pairs)
     return next((problem for problem in problems if problem is not None), None)
 
 

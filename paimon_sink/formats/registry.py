@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from paimon_sink.core.columns import refuse_alike
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, TableNotFoundError
 from paimon_sink.core.option_values import TransformText
 from paimon_sink.core.options import SinkOptions
@@ -41,8 +42,11 @@ def open_to_rewrite(options: SinkOptions) -> Table:
     return table
 
 
-def open_to_write(options: SinkOptions, schema: pa.Schema) -> Table:
-    """The table, created from ``schema`` when it is missing and we may; checked for what we cannot write."""
+def open_to_write(options: SinkOptions, schema: pa.Schema, *, case_sensitive: bool = False) -> Table:
+    """The table, created from ``schema`` when it is missing and we may; checked for what we cannot write.
+
+    No table is created with columns that a session which ignores case could not tell apart.
+    """
     table_format = _format(options)
     table = table_format.open(options)
     if table is None:
@@ -51,6 +55,8 @@ def open_to_write(options: SinkOptions, schema: pa.Schema) -> Table:
                 f"There is no table {options.label}, and createTable=false forbids to create it. Create it first, or "
                 "drop that option."
             )
+        if not case_sensitive:
+            refuse_alike(schema, table=options.label)
         table = table_format.create(options, schema, _partition_columns(options, schema))
     table_format.check_writable(table)
     _check_partitioning(options, table)

@@ -19,7 +19,7 @@ from paimon_sink.maintain.compact import Compaction, Rewrite, plan_as_asked, pub
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.causes import cause_of
-from paimon_sink.spark.session import use_this_python
+from paimon_sink.spark.session import directory_for, use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def compact(spark: SparkSession, progress: Progress | None = None, /, **options:
     from how many small files on one is worth it. It may run beside live streams: readers of changes see no row again.
     ``progress`` hears how many groups of files are done, of how many.
     """
-    parsed = SinkOptions.parse(options, purpose=Purpose.READ)
+    parsed = SinkOptions.parse(options, purpose=Purpose.READ, directory=directory_for(spark))
     table = open_to_rewrite(parsed)
     planned = plan_as_asked(table, parsed, partition_filters(table, parsed.read_partition))
     return _rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)

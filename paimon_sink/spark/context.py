@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,14 @@ from pyspark import TaskContext
 from paimon_sink.core.errors import BrokenOffError
 from paimon_sink.core.options import OVERWRITE_SETTING
 
-__all__ = ["TaskSettings", "called_by_planner", "session_setting", "to_the_end"]
+__all__ = ["DIRECTORY", "TaskSettings", "called_by_planner", "directory_of_driver", "session_setting", "to_the_end"]
+
+DIRECTORY = "PWC_DIRECTORY"
+"""Set for the workers of a session in local mode: where the driver was when it registered the source.
+
+A worker's own directory tells nothing: on a cluster it is one of each executor, on Spark Connect one of each session,
+and neither lasts. What runs beside the driver to plan and to commit is not told the master.
+"""
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
 _FACTORIES = ("writer", "streamWriter")
@@ -52,6 +60,11 @@ def session_setting(key: str) -> str | None:
     """A setting of the session, as its tasks know it. None where it was not set, and outside a task."""
     task = TaskContext.get()
     return None if task is None else task.getLocalProperty(key)
+
+
+def directory_of_driver() -> str | None:
+    """What relative paths are taken from; None where they would be another place in each process."""
+    return os.environ.get(DIRECTORY)
 
 
 def called_by_planner() -> bool:

@@ -10,14 +10,15 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
+from paimon_sink.core.columns import asked_columns
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.base import Split
+from paimon_sink.formats.base import Split, Table
 from paimon_sink.formats.registry import open_table
 from paimon_sink.read.scan import plan, rows, wanted_rows
 from paimon_sink.read.where import check_session
-from paimon_sink.spark.context import session_setting
+from paimon_sink.spark.context import TaskSettings, session_setting
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import arrow_schema
 
@@ -43,6 +44,8 @@ class PwcReader(ds.DataSourceReader):
 
     def partitions(self) -> list[ds.InputPartition]:
         table = open_table(self._options)
+        # Whether case matters is known only to the tasks.
+        self._asked(table, case_sensitive=False)
         return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options))]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
@@ -55,8 +58,14 @@ class PwcReader(ds.DataSourceReader):
         if split is None:
             return
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.label))
-        for batch in rows(table, split, self._schema.fieldNames(), wanted):
-            yield as_schema(batch, expected)
+        names = self._asked(table, case_sensitive=TaskSettings.current().case_sensitive)
+        for batch in rows(table, split, names, wanted):
+            yield as_schema(batch, expected, names)
+
+    def _asked(self, table: Table, *, case_sensitive: bool) -> list[str]:
+        """The table's columns that this read is for. Its schema may be one that a user wrote down."""
+        asked = arrow_schema(self._schema, table=self._options.label)
+        return asked_columns(asked, table.schema, table=table.label, case_sensitive=case_sensitive)
 
 
 class NoStreamReader(ds.DataSourceStreamReader):

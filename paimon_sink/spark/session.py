@@ -7,32 +7,50 @@ import sys
 from typing import TYPE_CHECKING
 
 from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.spark.context import DIRECTORY
 from paimon_sink.spark.source import PwcDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["REDACTION", "SECRET_OPTIONS", "attach", "register", "use_this_python"]
+__all__ = ["REDACTION", "SECRET_OPTIONS", "attach", "directory_for", "register", "use_this_python"]
 
 REDACTION = "spark.sql.redaction.options.regex"
 _SPARKS_DEFAULT = "(?i)url"
-SECRET_OPTIONS = r"(?i)(s3|catalog|listener)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret)"
-"""Spelt so that Spark does not take the pattern itself for a secret: a Connect server would refuse to tell it."""
+SECRET_OPTIONS = (
+    r"(?i)(s3|catalog|listener)[.].*(key|credential|passw|passphrase|to[k]en|se[c]ret|uri)|://.*[?]|://[^/]*:[^/]*@"
+)
+"""Spark matches names of options with it, and values: it prints a location that we refuse for the secret in it.
+
+Spelt so that Spark does not take the pattern itself for a secret: a Connect server would refuse to tell it.
+"""
 
 
 def register(spark: SparkSession) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
     use_this_python(spark)
     _hide_secrets(spark)
+    directory = directory_for(spark)
+    if directory is not None:
+        # Travels with the data source, which is handed to Spark next, to all of its workers.
+        spark.sparkContext.environment[DIRECTORY] = directory
     spark.dataSource.register(PwcDataSource)
 
 
 def attach(spark: SparkSession, view: str, **options: str) -> None:
     """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist."""
     register(spark)
-    SinkOptions.parse(options, purpose=Purpose.READ)
+    SinkOptions.parse(options, purpose=Purpose.READ, directory=directory_for(spark))
     # Not by SQL text: Spark shows and logs that, with every secret in it.
     spark.read.format(PwcDataSource.name()).options(**options).load().createOrReplaceTempView(view)
+
+
+def directory_for(spark: SparkSession) -> str | None:
+    """What relative paths mean to this session: the driver's directory in local mode, and nothing anywhere else."""
+    if not hasattr(spark, "_jsparkSession"):
+        return None
+    master = spark.sparkContext.master or ""
+    return os.getcwd() if master == "local" or master.startswith("local[") else None
 
 
 def _hide_secrets(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql.types import StructType
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.registry import open_table
-from paimon_sink.spark.context import called_by_planner
+from paimon_sink.spark.context import called_by_planner, directory_of_driver
 from paimon_sink.spark.reader import NoStreamReader, PwcReader
 from paimon_sink.spark.reuse import ease_next_call
 from paimon_sink.spark.schema import spark_schema
@@ -52,7 +52,7 @@ class PwcDataSource(DataSource):
         return writer
 
     def _parsed(self, purpose: Purpose) -> SinkOptions:
-        return SinkOptions.parse(dict(self.options), purpose=purpose)
+        return SinkOptions.parse(dict(self.options), purpose=purpose, directory=directory_of_driver())
 
     def _refuse_catalog_table(self) -> None:
         """``CREATE TABLE`` without columns asks for them. With columns, Spark does not ask anybody."""

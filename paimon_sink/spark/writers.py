@@ -15,6 +15,7 @@ from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold, fold_one_shot
 from paimon_sink.core.clock import Moment, SystemClock
+from paimon_sink.core.columns import alike
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import SinkOptions
@@ -62,15 +63,31 @@ class _Writer:
     def prepare(self) -> tuple[Table, pa.Schema]:
         """Open or create the table and refuse what does not fit, before the first row."""
         incoming = arrow_schema(self._schema, table=self._options.label)
-        return open_to_write(self._options, incoming), incoming
+        case_sensitive = TaskSettings.current().case_sensitive
+        return open_to_write(self._options, incoming, case_sensitive=case_sensitive), incoming
 
     def check_plan(self) -> None:
         """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
         check_listeners(self._options)
+        if self._only_tasks_may_create():
+            return
         table, incoming = self.prepare()
         check_listeners(self._options, table)
         align(incoming, table.schema, table=table.label, case_sensitive=False)
         event_time_of(self._options, table.schema, case_sensitive=False)
+
+    def _only_tasks_may_create(self) -> bool:
+        """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
+
+        Spark hands its settings to tasks and to nobody who plans.
+        """
+        if not alike(arrow_schema(self._schema, table=self._options.label)):
+            return False
+        try:
+            open_table(self._options)
+        except TableNotFoundError:
+            return self._options.create_table
+        return False
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
         ease_next_call()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from paimon_sink.core.errors import StorageError
+from paimon_sink.core.places import scheme_of
 
 __all__ = ["LOCAL", "Location", "parse_location"]
 
@@ -19,7 +19,6 @@ _ALIASES = {
     "gcs": "gs",
 }
 _EXCLUSIVE_CREATE = frozenset({LOCAL, "s3", "gs", "abfs", "abfss", "az", "adl", "memory"})
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,10 @@ def parse_location(text: str) -> Location:
         raise StorageError("The location is empty. Give a directory, or a URI such as s3://bucket/warehouse.")
     if "\0" in text:
         raise StorageError("The location holds a NUL character. Remove it.")
-    match = _SCHEME.match(text)
-    scheme = match.group(1).lower() if match else None
-    if scheme is None and not text.lower().startswith("file:"):
+    scheme = scheme_of(text)
+    if scheme is None:
         return Location(LOCAL, os.path.abspath(text))
-    protocol = _ALIASES.get(scheme or LOCAL, scheme or LOCAL)
+    protocol = _ALIASES.get(scheme, scheme)
     if protocol == LOCAL:
         return Location(LOCAL, _local_path(text))
     if protocol not in _EXCLUSIVE_CREATE:
@@ -73,7 +71,7 @@ def _refusal(protocol: str) -> str:
     # The location itself stays out of the text: ftp://user:password@host is a usual form.
     from fsspec.registry import known_implementations
 
-    cure = "Use local disk, S3 (s3://), GCS (gs://) or Azure (abfs://)."
+    cure = "Use local disk, S3 (s3://), GCS (gs://) or Azure (abfss://)."
     if protocol in known_implementations:
         return (
             f"Cannot write to {protocol}: it offers no exclusive create, so two writers could overwrite each other's "

@@ -25,6 +25,8 @@ from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store, Upload
 __all__ = ["RemoteStore"]
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
+_CLASSES = {"abfss": "abfs"}
+"""Under which name fsspec knows a filesystem even where its package is not installed, and cannot say so itself."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _DELETE_AT_ONCE = 1000
 _MARKERS = ("KeyMarker", "UploadIdMarker")
@@ -205,7 +207,7 @@ def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
     import fsspec
 
     try:
-        cls = fsspec.get_filesystem_class(protocol)
+        cls = fsspec.get_filesystem_class(_CLASSES.get(protocol, protocol))
     except ImportError as error:
         package = _PACKAGES.get(protocol, protocol)
         raise StorageError(f"{protocol}:// needs the package {package}: pip install {package}") from error

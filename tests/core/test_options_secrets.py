@@ -65,3 +65,28 @@ def test_options_built_by_hand_hide_secrets_too() -> None:
 
 def test_a_secret_glued_to_its_key_is_cut_off() -> None:
     assert "hush" not in everything_said({"path": "/lake", "s3.secret-access-key=hush": ""})
+
+
+@pytest.mark.parametrize("key", ["warehouse", "path", "s3.endpoint"])
+@pytest.mark.parametrize(
+    "uri", ["s3://lake/x?token=hush", "abfss://c@a.dfs.core.windows.net/x?sv=1&sig=hush", "https://x?hush"]
+)
+def test_a_location_with_a_query_string_is_refused_without_showing_it(key: str, uri: str) -> None:
+    others = {"warehouse": {"table": "a.b"}, "path": {}, "s3.endpoint": {"path": "/lake"}}[key]
+
+    said = everything_said({**others, key: uri})
+
+    assert f"{key} has a query string" in said
+    assert "hush" not in said
+
+
+def test_a_question_mark_in_a_plain_path_is_part_of_it() -> None:
+    assert SinkOptions.parse({"path": "/lake/what?"}, purpose=Purpose.READ).path == "/lake/what?"
+
+
+@pytest.mark.parametrize("value", ["s3://lake/x?token=hush", "https://hook/x?hush"])
+def test_an_address_with_a_query_string_is_hidden_wherever_it_was_put(value: str) -> None:
+    options = {"path": "/lake", "catalog.proxy": value, "table.note": value, "createTable": value, "partitionBy": value}
+
+    assert "hush" not in everything_said(options)
+    assert "hush" not in everything_said({key: options[key] for key in ("path", "catalog.proxy", "table.note")})

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from paimon_sink.core.errors import TableChangedError, TableNotFoundError
+from paimon_sink.core.errors import SchemaMismatchError, TableChangedError, TableNotFoundError
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.base import (
     Comparison,
@@ -24,7 +24,7 @@ from paimon_sink.formats.base import (
     PutOutcome,
     Table,
 )
-from paimon_sink.formats.registry import _format
+from paimon_sink.formats.registry import _format, open_table, open_to_write
 from tests.support.batches import plan, sink_options, write_plan
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -415,3 +415,37 @@ def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(place: Lak
     assert place.ids() == [1, 2, 3, 4]
     assert other_engine(place).read_ids() == [1, 2, 3, 4]
     assert [found.rows for found in place.history()] == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------- columns that a new table cannot have
+
+
+def assert_refused_before_creation(place: Lake, schema: pa.Schema, said: str) -> None:
+    with pytest.raises(SchemaMismatchError, match=said):
+        open_to_write(sink_options(place), schema)
+    with pytest.raises(TableNotFoundError):
+        open_table(sink_options(place))
+
+
+def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(place: Lake) -> None:
+    alike = pa.schema([("id", pa.int64()), ("ID", pa.int64())])
+
+    assert_refused_before_creation(place, alike, "id and ID differ only in case")
+
+    assert open_to_write(sink_options(place), alike, case_sensitive=True).schema.names == ["id", "ID"]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "path"),
+    [
+        (pa.struct([]), "s"),
+        (pa.list_(pa.struct([])), r"s\[\]"),
+        (pa.map_(pa.string(), pa.struct([])), r"s\.value"),
+        (pa.struct([("a", pa.struct([]))]), r"s\.a"),
+    ],
+    ids=["column", "list", "map", "field"],
+)
+def test_a_struct_without_fields_is_refused_before_the_table_is_made(
+    place: Lake, data_type: pa.DataType, path: str
+) -> None:
+    assert_refused_before_creation(place, pa.schema([("id", pa.int64()), ("s", data_type)]), f"column {path} ")

@@ -80,7 +80,6 @@ def test_another_sqlite_file_may_be_named(tmp_path: Path) -> None:
     [
         {"catalog.type": "sql", "catalog.uri": f"postgresql+psycopg2://me:{SECRET}@127.0.0.1:1/none?connect_timeout=2"},
         {"catalog.type": "rest", "catalog.uri": "http://127.0.0.1:1", "catalog.token": SECRET},
-        {"catalog.type": f"{SECRET}", "catalog.uri": "x", "catalog.password": SECRET},
         {"catalog.type": "sql", "catalog.uri": f"nonsense://me:{SECRET}@host/db"},
         {
             "catalog.type": "rest",
@@ -91,7 +90,7 @@ def test_another_sqlite_file_may_be_named(tmp_path: Path) -> None:
         {"catalog.uri": f"gopher:me:{SECRET}@127.0.0.1:1/db"},
         {"catalog.type": "sql", "catalog.uri": f"postgresql+nosuch://127.0.0.1:1/db?user=me&password={SECRET}"},
     ],
-    ids=["sql", "rest", "no such type", "no such database", "header", "slash", "no scheme", "parameter"],
+    ids=["sql", "rest", "no such database", "header", "slash", "no scheme", "parameter"],
 )
 def test_a_catalog_that_fails_is_a_sentence_without_secrets(
     options: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture

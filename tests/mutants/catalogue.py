@@ -10,6 +10,7 @@ from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -426,4 +427,5 @@ MUTANTS = (
     *LISTENING_MUTANTS,
     *SILENCE_MUTANTS,
     *USERS_MUTANTS,
+    *PLACING_MUTANTS,
 )

@@ -31,8 +31,8 @@ COMPACTION_MUTANTS = (
         "compaction-deletes-what-was-published",
         "the files of a plan that is in are not deleted when it comes again",
         COORDINATOR,
-        "        if live.isdisjoint(file.path for file in plan.files):\n",
-        "        if True:\n",
+        "        if live is not None and live.isdisjoint(file.path for file in plan.files):\n",
+        "        if live is not None:\n",
         (f"{FAULTS}::test_what_is_published_a_second_time_deletes_nothing",),
     ),
     Mutant(

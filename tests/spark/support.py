@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ __all__ = [
     "Checkpoint",
     "Source",
     "assert_exactly_once",
+    "case_sensitive",
     "first_lines",
     "lake_options",
     "load",
@@ -44,6 +46,17 @@ def save(rows: DataFrame, lake: Lake, *, mode: str = "append", **extra: str) -> 
 
 def load(spark: SparkSession, lake: Lake) -> DataFrame:
     return spark.read.format("pwc").options(**lake_options(lake)).load()
+
+
+@contextmanager
+def case_sensitive(spark: SparkSession, value: bool) -> Iterator[None]:
+    """Whether the session tells column names apart by case, for a while."""
+    before = str(spark.conf.get("spark.sql.caseSensitive"))
+    spark.conf.set("spark.sql.caseSensitive", str(value).lower())
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", before)
 
 
 def tasks_of(rows: DataFrame) -> list[int]:

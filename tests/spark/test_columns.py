@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 
 import pytest
@@ -11,7 +9,7 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
-from tests.spark.support import first_lines, load, save, warehouse_files
+from tests.spark.support import case_sensitive, first_lines, lake_options, load, save, warehouse_files
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -22,16 +20,6 @@ def a_table(lake: Lake, ddl: str) -> None:
     schema = t.StructType.fromDDL(ddl)
     assert isinstance(schema, t.StructType)
     lake.stream_writer(schema).prepare()
-
-
-@contextmanager
-def case_sensitive(spark: SparkSession, value: bool) -> Iterator[None]:
-    before = str(spark.conf.get("spark.sql.caseSensitive"))
-    spark.conf.set("spark.sql.caseSensitive", str(value).lower())
-    try:
-        yield
-    finally:
-        spark.conf.set("spark.sql.caseSensitive", before)
 
 
 @pytest.fixture
@@ -75,6 +63,42 @@ def test_columns_that_differ_only_in_case_are_kept_apart_when_the_session_minds_
         found = load(spark, local_lake).select("a", "A").collect()
 
     assert sorted(tuple(row) for row in found) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("SELECT 1 AS id, 2 AS ID", "id and ID"),
+        ("SELECT named_struct('a', 1, 'A', 2) AS s", "s.a and s.A"),
+    ],
+    ids=["columns", "fields"],
+)
+def test_a_table_with_columns_that_differ_only_in_case_is_not_created_when_the_session_ignores_case(
+    spark: SparkSession, local_lake: Lake, query: str, named: str, table_format: str
+) -> None:
+    with case_sensitive(spark, True):
+        rows = spark.sql(query)
+        rows.schema  # noqa: B018 - analysed while both names are told apart
+
+    with case_sensitive(spark, False), pytest.raises(PythonException) as refused:
+        save(rows, local_lake, tableFormat=table_format)
+
+    said = f"SchemaMismatchError: Cannot create sales.orders: {named} differ only in case"
+    assert said in first_lines(refused.value)
+    assert warehouse_files(local_lake) == []
+
+
+@pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
+def test_a_table_with_columns_that_differ_only_in_case_is_created_when_the_session_minds_case(
+    spark: SparkSession, local_lake: Lake, table_format: str
+) -> None:
+    with case_sensitive(spark, True):
+        save(spark.sql("SELECT 1 AS id, 2 AS ID"), local_lake, tableFormat=table_format)
+        table = spark.read.format("pwc").options(**lake_options(local_lake, tableFormat=table_format)).load()
+        rows = [tuple(row) for row in table.select("ID", "id").collect()]
+
+    assert rows == [(2, 1)]
 
 
 def test_safe_casts_are_applied(spark: SparkSession, local_lake: Lake) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tests.spark.support import first_lines, lake_options, load, save, tasks_of
+from tests.spark.support import case_sensitive, first_lines, lake_options, load, save, tasks_of
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -240,3 +240,54 @@ def test_the_option_where_reads_columns_that_the_query_does_not_ask_for(spark: S
     chosen = spark.read.format("pwc").schema("id int").options(**lake_options(extremes, where="s = 'ab'")).load()
 
     assert ids(chosen) == [3]
+
+
+# ---------------------------------------------------------------- a schema that the user wrote down
+
+
+def read_as(spark: SparkSession, lake: Lake, schema: str) -> DataFrame:
+    return spark.read.format("pwc").options(**lake_options(lake)).schema(schema).load()
+
+
+@pytest.mark.everywhere
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ("zz string", "there is no column zz"),
+        ("note double", "column note is string and is asked for as double"),
+        ("shop string", "column shop is int and is asked for as string"),
+        ("shop int not null", "column shop may be null in the table"),
+    ],
+)
+def test_a_schema_the_table_does_not_have_is_refused_while_the_read_is_planned(
+    spark: SparkSession, by_day: Lake, schema: str, said: str
+) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        read_as(spark, by_day, schema).collect()
+
+    assert f"SchemaMismatchError: Cannot read sales.orders with this schema: {said}" in first_lines(refused.value)
+
+
+def test_some_columns_in_any_order_case_and_wider_type_can_be_read(spark: SparkSession, by_day: Lake) -> None:
+    rows = read_as(spark, by_day, "NAME string, shop long, id long").where("id = 2").collect()
+
+    assert [row.asDict() for row in rows] == [{"NAME": "n°2", "shop": 2, "id": 2}]
+
+
+def test_a_column_in_other_case_is_refused_when_the_session_minds_case(spark: SparkSession, by_day: Lake) -> None:
+    with case_sensitive(spark, True), pytest.raises(PythonException) as refused:
+        read_as(spark, by_day, "NAME string").collect()
+
+    assert "there is no column NAME (did you mean name?)" in first_lines(refused.value)
+
+
+@pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
+def test_some_fields_of_a_struct_can_be_read_and_no_unknown_one_becomes_null(
+    spark: SparkSession, local_lake: Lake, table_format: str
+) -> None:
+    lake = local_lake.with_options(tableFormat=table_format)
+    save(spark.sql("SELECT named_struct('a', 1, 'b', 'x') AS s"), lake)
+
+    assert read_as(spark, lake, "s struct<b: string>").collect()[0].s.b == "x"
+    with pytest.raises(AnalysisException, match="column s has no field c but a, b"):
+        read_as(spark, lake, "s struct<a: int, c: int>").collect()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -292,6 +293,34 @@ def test_an_error_that_prints_the_plan_of_a_write_shows_no_secret(spark: SparkSe
 
     assert "s3.endpoint" in str(refused.value)
     _assert_hidden(s3_lake, str(refused.value))
+
+
+def test_an_error_that_prints_the_plan_shows_no_query_string_of_a_location(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException) as refused:
+        save(spark.range(1), Lake({"warehouse": "s3://lake/x?token=hush-9f3e"}))
+
+    assert "OptionError: warehouse has a query string" in str(refused.value)
+    assert "hush-9f3e" not in str(refused.value)
+
+
+def test_no_plan_shows_the_address_of_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    # Addresses of databases carry a login, or a password behind the question mark, as this one a limit.
+    lake = Lake(
+        {
+            "warehouse": str(tmp_path / "lake"),
+            "tableFormat": "iceberg",
+            "catalog.type": "sql",
+            "catalog.uri": f"sqlite:///{tmp_path / 'catalog.db'}?timeout=4711",
+        }
+    )
+    save(spark.range(1), lake)
+
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        load(spark, lake).explain(extended=True)
+
+    assert "pwc" in shown.getvalue()
+    assert "4711" not in shown.getvalue()
 
 
 def _assert_hidden(lake: Lake, shown: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from importlib.util import find_spec
 from typing import Any
 
 import fsspec
@@ -60,6 +61,13 @@ def test_a_missing_package_comes_with_the_cure(monkeypatch: pytest.MonkeyPatch) 
 
     with pytest.raises(StorageError, match="pip install gcsfs"):
         open_store("gs://bucket/lake", StorageSettings())
+
+
+@pytest.mark.skipif(find_spec("adlfs") is not None, reason="the package is installed")
+@pytest.mark.parametrize("scheme", ["abfs", "abfss", "az"])
+def test_every_name_of_azure_is_known(scheme: str) -> None:
+    with pytest.raises(StorageError, match=f"{scheme}:// needs the package adlfs: pip install adlfs"):
+        open_store(f"{scheme}://container@account.dfs.core.windows.net/lake", StorageSettings())
 
 
 def test_settings_survive_pickling_and_compare_by_value() -> None:

@@ -34,6 +34,8 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_secrets import names_a_secret
 from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.places import is_rest
+from paimon_sink.formats.iceberg.catalog_options import name_problems, namespace_problems, spelt
 from paimon_sink.formats.iceberg.file_io import FILE_IO, Record, StoreFileIO, as_uri, files_on_record
 from paimon_sink.storage.location import LOCAL, parse_location
 
@@ -56,20 +58,22 @@ def tables(options: SinkOptions) -> Tables:
             "path names a table without a catalog, and an Iceberg table lives in one; give warehouse and table, and "
             "catalog.* unless the warehouse is a local directory."
         )
-    properties = {key: value for key, value in options.catalog.items() if key != "name"}
+    given = spelt(options.catalog)
+    properties = {key: value for key, value in given.items() if key != "name"}
     kind = properties.get("type", "").lower()
     warehouse = str(options.warehouse)
-    embedded = None
-    if kind in ("", "sql"):
-        embedded = _embedded(options, properties)
-        if embedded is not None:
-            database = embedded.replace("%", "%25").replace("?", "%3F")
-            properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
-    if properties.get("type", "").lower() == "sql" or not _is_rest(properties):
+    embedded = _embedded(options, properties) if kind in ("", "sql") else None
+    problems = [*namespace_problems(str(options.database)), *name_problems(given, embedded=embedded is not None)]
+    if problems:
+        raise OptionError(f"Cannot use {options.label}: {' '.join(problems)}")
+    if embedded is not None:
+        database = embedded.replace("%", "%25").replace("?", "%3F")
+        properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
+    if properties.get("type", "").lower() == "sql" or not is_rest(properties):
         warehouse = as_uri(warehouse)
         properties.setdefault("pool_pre_ping", "true")
     return Tables(
-        name=options.catalog.get("name", "default"),
+        name=given.get("name", "default"),
         properties={**properties, **options.storage, "warehouse": warehouse, "py-io-impl": FILE_IO},
         identifier=(str(options.database), str(options.table)),
         label=options.label,
@@ -89,12 +93,6 @@ def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None
             "catalog.type=sql and catalog.uri=postgresql+psycopg2://host/database."
         )
     return os.path.join(location.root, _EMBEDDED)
-
-
-def _is_rest(properties: Mapping[str, str]) -> bool:
-    """A REST catalog has names of its own for warehouses; elsewhere they are locations."""
-    kind, uri = properties.get("type", "").lower(), properties.get("uri", "")
-    return kind == "rest" or (not kind and uri.startswith("http"))
 
 
 class CatalogConflictError(Exception):

@@ -24,6 +24,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.options import SinkOptions
+from paimon_sink.formats.paimon.catalog_options import REST, catalog_settings
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.schemas import SchemaFiles
@@ -39,15 +40,8 @@ _PARTITIONED = "metastore.partitioned-table"
 
 def tables(options: SinkOptions) -> FileSystemTables | RestTables:
     """The catalog the options name."""
-    kind = options.catalog.get("type", "filesystem").lower()
-    if kind == "filesystem":
-        return FileSystemTables(options)
-    if kind == "rest":
-        return RestTables(options)
-    raise OptionError(
-        f"Cannot use {options.label}: catalog.type={kind} is not available for Paimon. Use filesystem (the default) "
-        "or rest."
-    )
+    settings = catalog_settings(options.catalog, label=options.label)
+    return RestTables(options, settings.properties) if settings.kind == REST else FileSystemTables(options)
 
 
 class FileSystemTables:
@@ -113,15 +107,11 @@ class FileSystemTables:
 class RestTables:
     """Tables of a Paimon REST catalog. Files are reached with the user's own storage options."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions, properties: Mapping[str, str]) -> None:
         if options.path is not None:
             raise OptionError("catalog.type=rest needs warehouse and table; path names a table without a catalog.")
         self._options = options
-        settings = {key: value for key, value in options.catalog.items() if key != "type"}
-        with _asking(options.label):
-            self._catalog = CatalogFactory.create(
-                {**settings, "metastore": "rest", "warehouse": str(options.warehouse)}
-            )
+        self._catalog = _connected({**properties, "metastore": REST, "warehouse": str(options.warehouse)}, options)
         self._identifier = Identifier(str(options.database), str(options.table))
 
     def open(self) -> PaimonTable | None:
@@ -149,6 +139,23 @@ class RestTables:
         with _asking(self._options.label), suppress(TableAlreadyExistException):
             self._catalog.create_database(self._identifier.get_database_name(), True)
             self._catalog.create_table(self._identifier, schema, False)
+
+
+def _connected(properties: dict[str, str], options: SinkOptions) -> Catalog:
+    try:
+        return CatalogFactory.create(properties)
+    except RESTException as error:
+        reason = error.__cause__ or error
+        raise StorageError(
+            f"Cannot use {options.label}: the REST catalog at {properties['uri']} gives no good answer "
+            f"({type(reason).__name__}: {str(reason)[:300]}). Nothing was written. Check catalog.uri and the "
+            "credentials."
+        ) from error
+    except Exception as error:
+        raise OptionError(
+            f"Cannot use {options.label}: its REST catalog cannot be used with these options catalog.* "
+            f"({type(error).__name__}: {str(error)[:300]})."
+        ) from error
 
 
 class _RestTable(PaimonTable):

@@ -109,6 +109,11 @@ def _paimon_type(field: pa.Field, *, path: str, table: str) -> DataType:
             _paimon_type(data_type.item_field, path=f"{path}.value", table=table),
         )
     if pa.types.is_struct(data_type):
+        if not data_type.num_fields:
+            raise SchemaMismatchError(
+                f"Cannot create {table}: column {path} is a struct without fields, which no data file can hold. Give "
+                "it one, or drop the column."
+            )
         children = [
             DataField(i, child.name, _paimon_type(child, path=f"{path}.{child.name}", table=table))
             for i, child in enumerate(data_type)

@@ -1,0 +1,101 @@
+"""``~`` and relative paths are settled once, or refused. Neither ever becomes a directory of that name by itself."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from paimon_sink.core.errors import OptionError
+from paimon_sink.core.options import Purpose, SinkOptions
+
+
+def parse(directory: str | None = "/work", **options: str) -> SinkOptions:
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    return SinkOptions.parse(given, purpose=Purpose.BATCH_WRITE, directory=directory)
+
+
+@pytest.mark.parametrize("text", ["~/lake", "file:~/lake", "~"])
+@pytest.mark.parametrize("directory", ["/work", None], ids=["local", "cluster"])
+def test_a_home_directory_is_expanded_wherever_spark_runs(
+    text: str, directory: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    settled = "/home/ann" + text.removeprefix("file:").removeprefix("~")
+
+    assert parse(directory, warehouse=text, table="a.b").warehouse == settled
+    assert parse(directory, path=text).path == settled
+    assert parse(directory, path=text).label == settled
+
+
+def test_a_settled_path_stays_the_same_in_a_process_with_another_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    message = pickle.dumps(parse(path="~/lake"))
+
+    monkeypatch.setenv("HOME", "/home/executor")
+
+    assert pickle.loads(message).path == "/home/ann/lake"
+
+
+def test_a_home_directory_of_nobody_is_refused() -> None:
+    with pytest.raises(OptionError, match="path begins with ~, and no such home directory is known here"):
+        parse(path="~nobody-of-this-name/lake")
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [
+        ("lake", "/work/lake"),
+        ("./lake/../sea", "/work/sea"),
+        ("file:lake", "/work/lake"),
+        ("file:a%20lake", "/work/a lake"),
+        ("./~/lake", "/work/~/lake"),
+    ],
+)
+def test_a_relative_path_is_taken_from_the_directory_given(text: str, settled: str) -> None:
+    assert parse(warehouse=text, table="a.b").warehouse == settled
+    assert parse(path=text).path == settled
+
+
+@pytest.mark.parametrize("text", ["lake", "./lake", "../lake", "file:lake", "file:../lake"])
+@pytest.mark.parametrize("key", ["warehouse", "path"])
+def test_a_relative_path_is_refused_together_with_all_else_where_it_would_be_many_places(text: str, key: str) -> None:
+    given = {key: text, "takeover": "maybe"} | ({"table": "a.b"} if key == "warehouse" else {})
+
+    with pytest.raises(OptionError) as refused:
+        parse(None, **given)
+
+    assert f"{key} is a relative path, which is another directory on each machine" in str(refused.value)
+    assert "takeover must be true or false" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/lake", "/lake/../sea", "s3://bucket/lake", "file:///lake", "file:/lake", "abfss://c@a.dfs.core.windows.net/x"],
+)
+def test_any_other_location_stays_as_it_was_written(text: str) -> None:
+    assert parse(None, path=text).path == text
+
+
+@pytest.mark.parametrize(
+    "catalog", [{"catalog__type": "rest"}, {"catalog__metastore": "REST"}, {"catalog__uri": "http://c"}]
+)
+def test_the_warehouse_of_a_rest_catalog_is_a_name_and_no_path(catalog: dict[str, str]) -> None:
+    assert parse(None, warehouse="lake", table="a.b", **catalog).warehouse == "lake"
+
+
+def test_a_store_without_its_slashes_is_not_taken_for_a_directory() -> None:
+    with pytest.raises(OptionError, match="path needs two slashes after the colon, as in s3://bucket/path"):
+        parse(path="s3:lake/orders")
+
+
+def test_a_program_that_reads_options_for_itself_means_its_own_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    parsed = SinkOptions.parse({"path": "lake"}, purpose=Purpose.READ)
+
+    assert parsed.path == os.path.join(os.getcwd(), "lake")
