@@ -12,13 +12,13 @@ from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Purpose, SinkOptions
 
 
-def parse(directory: str | None = "/work", **options: str) -> SinkOptions:
+def parse(directory: str | None = "/srv", **options: str) -> SinkOptions:
     given = {name.replace("__", "."): value for name, value in options.items()}
     return SinkOptions.parse(given, purpose=Purpose.BATCH_WRITE, directory=directory)
 
 
 @pytest.mark.parametrize("text", ["~/lake", "file:~/lake", "~"])
-@pytest.mark.parametrize("directory", ["/work", None], ids=["local", "cluster"])
+@pytest.mark.parametrize("directory", ["/srv", None], ids=["local", "cluster"])
 def test_a_home_directory_is_expanded_wherever_spark_runs(
     text: str, directory: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,11 +47,11 @@ def test_a_home_directory_of_nobody_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "settled"),
     [
-        ("lake", "/work/lake"),
-        ("./lake/../sea", "/work/sea"),
-        ("file:lake", "/work/lake"),
-        ("file:a%20lake", "/work/a lake"),
-        ("./~/lake", "/work/~/lake"),
+        ("lake", "/srv/lake"),
+        ("./lake/../sea", "/srv/sea"),
+        ("file:lake", "/srv/lake"),
+        ("file:a%20lake", "/srv/a lake"),
+        ("./~/lake", "/srv/~/lake"),
     ],
 )
 def test_a_relative_path_is_taken_from_the_directory_given(text: str, settled: str) -> None:
