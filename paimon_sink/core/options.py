@@ -7,7 +7,7 @@ All problems are found before anything is touched and told together. What the op
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ from paimon_sink.core.option_declarations import (
 from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
 from paimon_sink.core.option_secrets import Masked, quoted_key
 from paimon_sink.core.option_values import BadValueError, transforms_in
-from paimon_sink.core.places import is_rest, settled
+from paimon_sink.core.places import is_rest, settled, settled_database
 from paimon_sink.core.strict_json import is_text
 
 __all__ = ["AVAILABLE_FORMATS", "OptionDoc", "Purpose", "SinkOptions", "describe_options", "render_markdown"]
@@ -265,15 +265,22 @@ def _location_problems(given: _Given) -> list[str]:
 def _placed(options: SinkOptions, directory: str | None, problems: list[str]) -> SinkOptions:
     """The options with their paths settled: every process that gets them then looks in the same place."""
 
-    def place(key: str, text: str | None) -> str | None:
+    def place(key: str, text: str, settle: Callable[..., str] = settled) -> str:
         try:
-            return None if text is None else settled(text, directory=directory)
+            return settle(text, directory=directory)
         except BadValueError as problem:
             problems.append(f"{key} {problem}")
             return text
 
-    warehouse = options.warehouse if is_rest(options.catalog) else place("warehouse", options.warehouse)
-    return replace(options, warehouse=warehouse, path=place("path", options.path))
+    def location(key: str, text: str | None) -> str | None:
+        return None if text is None else place(key, text)
+
+    catalog = {
+        name: place("catalog.uri", value, settled_database) if name.lower() == "uri" else value
+        for name, value in options.catalog.items()
+    }
+    warehouse = options.warehouse if is_rest(options.catalog) else location("warehouse", options.warehouse)
+    return replace(options, warehouse=warehouse, path=location("path", options.path), catalog=catalog)
 
 
 def _format_problems(given: _Given) -> list[str]:

@@ -13,9 +13,10 @@ from urllib.parse import unquote
 
 from paimon_sink.core.option_values import BadValueError
 
-__all__ = ["is_rest", "scheme_of", "settled"]
+__all__ = ["is_rest", "scheme_of", "settled", "settled_database"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
+_SQLITE = re.compile(r"(sqlite(?:\+[a-z0-9_]+)?:///)([^?]*)(.*)", re.IGNORECASE | re.DOTALL)
 _FILE = "file:"
 _STORES = ("s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "az", "adl", "hdfs")
 
@@ -33,6 +34,14 @@ def is_rest(catalog: Mapping[str, str]) -> bool:
     given = {name.lower(): value.strip().lower() for name, value in catalog.items()}
     kind = given.get("type", given.get("metastore", ""))
     return kind == "rest" or (not kind and given.get("uri", "").startswith("http"))
+
+
+def settled_database(uri: str, *, directory: str | None) -> str:
+    """The address of a catalog. One of SQLite names a file, which is settled as a location is."""
+    file = _SQLITE.fullmatch(uri)
+    if file is None or not file[2] or file[2].startswith(("/", ":", "file:")):
+        return uri
+    return f"{file[1]}{settled(file[2], directory=directory)}{file[3]}"
 
 
 def settled(text: str, *, directory: str | None) -> str:

@@ -90,9 +90,8 @@ def clean(
     orphans = [file for file in suspects if file.path in listing.old]
     uploads = _unfinished(table, before_ms)
     deleted = 0 if dry_run else _delete(table, orphans, before_ms, tell)
-    for upload in () if dry_run else uploads or ():
-        # May go: nobody can name a file that is not there. Should its task still live, it fails and runs again.
-        table.store.end_upload(upload)
+    if uploads and not dry_run:
+        uploads = tuple(upload for upload in uploads if _is_ended(table, upload))
     return CleanReport(
         table=table.label,
         dry_run=dry_run,
@@ -103,6 +102,16 @@ def clean(
         deleted=deleted,
         uploads=uploads,
     )
+
+
+def _is_ended(table: Table, upload: Upload) -> bool:
+    try:
+        # May go: nobody can name a file that is not there. Should its task still live, it fails and runs again.
+        table.store.end_upload(upload)
+    except StorageError as error:
+        log.warning("Left the unfinished upload %s of %s: %s", upload.path, table.label, error)
+        return False
+    return True
 
 
 def _unfinished(table: Table, before_ms: int) -> tuple[Upload, ...] | None:

@@ -32,7 +32,8 @@ def register(spark: SparkSession) -> None:
     _hide_secrets(spark)
     directory = directory_for(spark)
     if directory is not None:
-        # Travels with the data source, which is handed to Spark next, to all of its workers.
+        # Travels with the data source, which is handed to Spark next, to all of its workers. For good: a program that
+        # changes its directory later must not find its tables in another place.
         spark.sparkContext.environment[DIRECTORY] = directory
     spark.dataSource.register(PwcDataSource)
 
@@ -49,8 +50,15 @@ def directory_for(spark: SparkSession) -> str | None:
     """What relative paths mean to this session: the driver's directory in local mode, and nothing anywhere else."""
     if not hasattr(spark, "_jsparkSession"):
         return None
-    master = spark.sparkContext.master or ""
-    return os.getcwd() if master == "local" or master.startswith("local[") else None
+    context = spark.sparkContext
+    master = context.master or ""
+    if master != "local" and not master.startswith("local["):
+        return None
+    try:
+        return context.environment.get(DIRECTORY) or os.getcwd()
+    except OSError:
+        # It was removed under the program. Paths in full do as well as ever.
+        return None
 
 
 def _hide_secrets(spark: SparkSession) -> None:

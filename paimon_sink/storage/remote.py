@@ -114,7 +114,7 @@ class RemoteStore(Store):
         while True:
             with self._doing("list unfinished uploads in", path):
                 answer = self._fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **markers)
-            for each in answer.get("Uploads", []):
+            for each in answer.get("Uploads") or []:
                 name = self.join(path, each["Key"].removeprefix(prefix))
                 yield Upload(name, each["UploadId"], _modified_ms({"mtime": each.get("Initiated")}))
             markers = {name: answer[f"Next{name}"] for name in _MARKERS if answer.get(f"Next{name}")}

@@ -99,3 +99,32 @@ def test_a_program_that_reads_options_for_itself_means_its_own_directory(
     parsed = SinkOptions.parse({"path": "lake"}, purpose=Purpose.READ)
 
     assert parsed.path == os.path.join(os.getcwd(), "lake")
+
+
+SQLITE = {"warehouse": "/lake", "table": "a.b", "tableFormat": "iceberg", "catalog.type": "sql"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "settled"),
+    [
+        ("sqlite:///cat.db", "sqlite:////srv/cat.db"),
+        ("sqlite:///./a/cat.db?timeout=5", "sqlite:////srv/a/cat.db?timeout=5"),
+        ("SQLite+pysqlite:///cat.db", "SQLite+pysqlite:////srv/cat.db"),
+        ("sqlite:////lake/cat.db", "sqlite:////lake/cat.db"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("postgresql+psycopg2://host/lake", "postgresql+psycopg2://host/lake"),
+    ],
+)
+def test_the_file_of_a_catalog_is_settled_as_a_location_is(uri: str, settled: str) -> None:
+    options = {**SQLITE, "catalog.uri": uri}
+
+    parsed = SinkOptions.parse(options, purpose=Purpose.STREAM_WRITE, directory="/srv")
+
+    assert parsed.catalog["uri"] == settled
+
+
+def test_a_catalog_in_a_relative_file_is_refused_where_it_would_be_many_files() -> None:
+    options = {**SQLITE, "catalog.uri": "sqlite:///cat.db"}
+
+    with pytest.raises(OptionError, match=r"catalog\.uri is a relative path"):
+        SinkOptions.parse(options, purpose=Purpose.STREAM_WRITE, directory=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,17 +40,21 @@ class Stillborn(Careless):
 
 
 @pytest.fixture
-def lake(local_lake: Lake) -> Lake:
-    return told(local_lake, CARELESS)
+def lake(iceberg_sqlite_lake: Lake) -> Lake:
+    """One with secrets of its catalog, too."""
+    Path(iceberg_sqlite_lake.options["warehouse"]).mkdir()
+    return told(iceberg_sqlite_lake, CARELESS)
 
 
 def told(lake: Lake, listener: str) -> Lake:
     settings = {f"listener.{listener}.{key}": value for key, value in TOLD.items()}
-    keys = {
-        "s3.access-key-id": "a",
-        "s3.secret-access-key": "of-the-store",
-        "catalog.s3.secret-access-key": "of-the-catalog",
-    }
+    keys = {"s3.access-key-id": "a", "s3.secret-access-key": "of-the-store"}
+    if lake.format == "iceberg":
+        keys |= {
+            "catalog.type": "sql",
+            "catalog.uri": f"sqlite:///{lake.options['warehouse']}/catalog.db",
+            "catalog.s3.secret-access-key": "of-the-catalog",
+        }
     return Lake(lake.options, lake.table, {**lake.extra, "listeners": listener, **settings, **keys})
 
 

@@ -89,7 +89,7 @@ def a_replay_spares_no_file(patch: pytest.MonkeyPatch) -> None:
 
 
 def claims_are_not_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ClaimFiles, "of", lambda *_: [])
+    patch.setattr(ClaimFiles, "that_may_be_in", lambda *_: [])
 
 
 # ---------------------------------------------------------------- what happens meanwhile, in the machine's own rules

@@ -27,12 +27,31 @@ REFUSED_THERE = "a relative path is refused there"
 @pytest.fixture(scope="module")
 def directory(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The driver's own directory, which is not the one its workers run in. Once: each has workers of its own."""
-    found = tmp_path_factory.mktemp("driver")
+    driver = tmp_path_factory.mktemp("driver")
+    environment = spark.sparkContext.environment
+    before = environment.pop(DIRECTORY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(found)
+        patch.chdir(driver)
         paimon_sink.register(spark)
-        yield found
+        yield driver
+    environment[DIRECTORY] = before
     paimon_sink.register(spark)
+
+
+@pytest.mark.needs_local_spark(REFUSED_THERE)
+def test_a_program_that_changes_its_directory_finds_its_tables_where_they_were(
+    spark: SparkSession, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake({"warehouse": "lake"}, table="moved.orders")
+    save(spark.range(3), lake)
+
+    monkeypatch.chdir(tmp_path)
+    paimon_sink.register(spark)
+    paimon_sink.attach(spark, "orders", warehouse="lake", table="moved.orders")
+    save(spark.range(3, 5), lake)
+
+    assert Lake({"warehouse": str(directory / "lake")}, table=lake.table).ids() == [0, 1, 2, 3, 4]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.needs_local_spark(REFUSED_THERE)

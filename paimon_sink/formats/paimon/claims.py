@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from pypaimon.snapshot.snapshot import Snapshot
 
+from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.ledger import Claim, Register
 from paimon_sink.formats.paimon.numbered import number
 from paimon_sink.formats.paimon.snapshots import COMMIT_ID
@@ -37,7 +38,10 @@ class ClaimFiles:
     table_identity: str
 
     def add(self, claim: Claim) -> None:
-        self.store.write(self._path(claim), b"" if claim.base is None else str(claim.base).encode("ascii"))
+        try:
+            self.store.write(self._path(claim), b"" if claim.base is None else str(claim.base).encode("ascii"))
+        except StorageError as error:
+            raise StorageError(f"{error} (the record of a try at a batch). Nothing was committed.") from error
 
     def remove(self, claim: Claim) -> None:
         self.store.delete(self._path(claim))
