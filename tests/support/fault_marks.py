@@ -48,7 +48,7 @@ COVERING: dict[str, tuple[int, ...]] = {
     ),
     "tests/formats/test_rest_catalog.py::test_a_wrong_token_is_refused_without_quoting_it": (40,),
     "tests/spark/test_batch.py::test_a_rerun_of_a_named_batch_job_changes_nothing": (12,),
-    "tests/spark/test_batch.py::test_the_next_run_of_a_named_batch_job_is_written_and_an_older_one_refused": (12,),
+    "tests/spark/test_batch.py::test_runs_of_a_named_batch_job_are_written_once_in_whatever_order_they_come": (12,),
     "tests/spark/test_batch.py::test_only_the_attempts_that_won_leave_rows_and_files": (26,),
     "tests/spark/test_batch.py::test_a_write_with_a_task_that_fails_for_good_leaves_the_table_as_it_was": (27,),
     "tests/spark/test_batch.py::test_all_problems_with_the_options_are_said_at_once": (35,),

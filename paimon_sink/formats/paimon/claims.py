@@ -41,7 +41,8 @@ class ClaimFiles:
         try:
             self.store.write(self._path(claim), b"" if claim.base is None else str(claim.base).encode("ascii"))
         except StorageError as error:
-            raise StorageError(f"{error} (the record of a try at a batch). Nothing was committed.") from error
+            # The sentence has the reason, and is not to be looked for below two tracebacks.
+            raise StorageError(f"{error} (the record of a try at a batch). Nothing was committed.") from None
 
     def remove(self, claim: Claim) -> None:
         self.store.delete(self._path(claim))
