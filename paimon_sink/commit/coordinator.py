@@ -124,7 +124,7 @@ class Coordinator:
 
     def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
         phases = Phases(self.clock)
-        claimed_from: int | None = None
+        claim: Claim | None = None
         for attempt in range(1, self.bounds.rounds + 1):
             reached(Step.BEFORE_LOOK)
             with phases.timed("look"):
@@ -138,11 +138,7 @@ class Coordinator:
             if ended is not None:
                 return ended
             self.table.check_fits(plan, head)
-            base = head.snapshot_id or 0
-            if claimed_from is None or base < claimed_from:
-                # Again after a rollback: from here on it may land below where it began.
-                self._claim(plan, commit_id, base)
-                claimed_from = base
+            claim = self._claimed(plan, head, commit_id, before=claim)
             entry = self._entry(advanced, head, commit_id=commit_id, attempt=attempt)
             try:
                 with phases.timed("build"):
@@ -159,6 +155,9 @@ class Coordinator:
                 is_in = self._publish(plan, prepared, puts)
             if is_in:
                 reached(Step.COMMITTED)
+                if claim is not None and claim.base is not None:
+                    # Before others are released: it speaks for them even if a rollback takes it out again.
+                    self.table.claim(replace(claim, base=None))
                 self._release_previous(plan, head.ledger, commit_id)
                 log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, _batch(plan))
                 return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=phases.total())
@@ -241,14 +240,29 @@ class Coordinator:
                 # Its files stay: they may be the very ones that an older snapshot names.
                 if entry is None:
                     # Where the ledger is lost, the claim shows that the next batch is new.
-                    self._claim(plan, commit_id, head.snapshot_id or 0)
+                    self._claim(plan, commit_id)
                 log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
                 return Outcome(None, attempt, already_committed=True, entry=entry)
         return None
 
-    def _claim(self, plan: Plan, commit_id: str, base: int) -> None:
-        if plan.batch_id is not None:
-            self.table.claim(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id, base))
+    def _claimed(self, plan: Plan, head: Head, commit_id: str, *, before: Claim | None) -> Claim | None:
+        """The claim of this try. It says where the try began where others could take it for one that is in."""
+        if plan.batch_id is None:
+            return None
+        if before is None:
+            is_known = head.ledger.complete or plan.commit_user in head.ledger.entries
+            return self._claim(plan, commit_id, None if is_known else head.snapshot_id or 0)
+        if before.base is not None and (head.snapshot_id or 0) < before.base:
+            # The table was rolled back: from here on it may land below where it began.
+            return self._claim(plan, commit_id, head.snapshot_id or 0)
+        return before
+
+    def _claim(self, plan: Plan, commit_id: str, base: int | None = None) -> Claim | None:
+        if plan.batch_id is None:
+            return None
+        claim = Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id, base)
+        self.table.claim(claim)
+        return claim
 
     def _attempt(self, plan: Plan, batch_id: int) -> Attempt:
         return Attempt(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
@@ -260,7 +274,7 @@ class Coordinator:
             return
         with suppress(RefusedError):
             if decide(ledger, self._attempt(plan, plan.batch_id), self.policy) is Verdict.COMMIT:
-                self._claim(plan, commit_id, head.snapshot_id or 0)
+                self._claim(plan, commit_id)
                 self._release_previous(plan, ledger, commit_id)
 
     def _release(self, plan: Plan, commit_id: str) -> None:

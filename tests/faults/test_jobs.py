@@ -202,3 +202,54 @@ def test_no_live_file_goes_when_a_job_that_was_let_in_twice_commits_its_first_fi
     coordinator(lake, on_ledger_lost="skip").commit(first)
 
     assert lake.ids() == before
+
+
+# ---------------------------------------------------------------- claims that speak for others
+
+
+@pytest.mark.fault(6, 11)
+@pytest.mark.needs("a ledger that expires")
+def test_an_empty_batch_after_the_ledger_was_lost_lets_no_earlier_one_in_again(lake: Lake, engine: OtherEngine) -> None:
+    lake.append(5, rows(5))
+    lose_the_ledger(lake, engine)
+
+    lake.commit(6, lake.write())
+
+    with pytest.raises(LedgerLostError):
+        lake.append(5, rows(5))
+    lake.append(7, rows(7))
+    assert lake.ids() == [5, 7, 2000, 2001]
+
+
+@pytest.mark.fault(11)
+@pytest.mark.needs("a ledger that expires")
+def test_a_batch_that_was_skipped_as_written_is_not_let_in_afterwards(lake: Lake, engine: OtherEngine) -> None:
+    lake.append(5, rows(5))
+    lose_the_ledger(lake, engine)
+    engine.forget_claims()
+
+    lake.with_options(onLedgerLost="skip").append(5, rows(5))
+
+    with pytest.raises(LedgerLostError):
+        lake.append(5, rows(5))
+    assert lake.ids() == [5, 2000, 2001]
+
+
+@pytest.mark.fault(11, 33)
+@pytest.mark.needs("a ledger that expires", "rollback")
+def test_a_batch_below_one_that_was_rolled_back_is_not_doubled(lake: Lake, engine: OtherEngine) -> None:
+    # Given a batch, then one that came in after the ledger was lost and was rolled back
+    lake.append(5, rows(5))
+    lose_the_ledger(lake, engine)
+    standing = lake.snapshot_ids()[-1]
+    lake.append(6, rows(6))
+    engine.roll_back(standing)
+
+    # When another engine expires what shows it
+    lose_the_ledger(lake, engine)
+
+    # Then what may be in is refused
+    with pytest.raises(LedgerLostError):
+        lake.append(5, rows(5))
+    lake.append(7, rows(7))
+    assert lake.ids() == [5, 7, 2000, 2000, 2001, 2001]

@@ -110,7 +110,7 @@ MUTANTS = (
         "claims-not-written",
         "every try is on record before its put",
         COORDINATOR,
-        "                self._claim(plan, commit_id, base)\n",
+        "        self.table.claim(claim)\n",
         "",
         (f"{IDENTITY}::test_the_next_batch_goes_on_after_a_foreign_engine_expired_our_snapshots",),
     ),

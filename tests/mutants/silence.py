@@ -111,6 +111,14 @@ SILENCE_MUTANTS = (
         (f"{JOBS}::test_a_job_that_died_before_its_put_is_run_again_although_the_ledger_is_not_complete",),
     ),
     Mutant(
+        "settled-claims-say-where-they-began",
+        "a claim whose try is in speaks for those below it, whatever becomes of its snapshot",
+        COORDINATOR,
+        "                    self.table.claim(replace(claim, base=None))\n",
+        "                    pass\n",
+        (f"{JOBS}::test_a_batch_below_one_that_was_rolled_back_is_not_doubled",),
+    ),
+    Mutant(
         "tries-that-expired-count-as-out",
         "a try whose snapshots have expired may be in",
         CLAIMS,

@@ -4,8 +4,8 @@ Another engine may commit and then expire every snapshot of ours, and with them 
 cannot tell whether a try landed, but where there is none, the batch was never tried, and that is enough to go on.
 
 They live in ``pwc/`` beside the table's own directories, where no engine cleans up. What was tried is in the name:
-``<batch>.<query>.<commit id>``. Inside stands the newest snapshot of that moment. If all snapshots since are there and
-none of them is the try's, it is not in, and jobs that run at the same time do not stand in each other's way.
+``<batch>.<query>.<commit id>``. Inside may stand the newest snapshot of that moment. If all snapshots since are there
+and none of them is the try's, it is not in, and jobs that run at the same time do not stand in each other's way.
 """
 
 from __future__ import annotations
