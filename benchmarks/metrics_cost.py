@@ -36,7 +36,7 @@ from rich.progress import Progress
 from benchmarks.committers import FORMATS, lakes
 from benchmarks.report import RESULTS, Bar, Took, bars, median, save, show, timed
 from benchmarks.rows import batches as rows_of
-from paimon_sink.commit.telling import Telling
+from paimon_sink.commit.dispatch import ListenerDispatch
 from tests.support.lake import Lake
 
 ROWS = 1_000_000
@@ -80,8 +80,8 @@ def telling_timed(spent_ms: list[float]) -> Iterator[None]:
         return instead
 
     with ExitStack() as stack:
-        for name in ("with_event", "tell"):
-            stack.enter_context(mock.patch.object(Telling, name, counted(getattr(Telling, name))))
+        for name in ("with_event", "notify"):
+            stack.enter_context(mock.patch.object(ListenerDispatch, name, counted(getattr(ListenerDispatch, name))))
         yield
 
 

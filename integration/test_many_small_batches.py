@@ -32,7 +32,7 @@ class Follower:
     def catch_up(self) -> None:
         engine = other_engine(self.lake)
         self.seen.update(engine.read_ids() if self._read_up_to is None else engine.follow(self._read_up_to))
-        self._read_up_to = self.lake.open().look(commit_user="test").snapshot_id
+        self._read_up_to = self.lake.open().load_head(commit_user="test").snapshot_id
 
 
 @pytest.mark.timeout(3600)

@@ -1,6 +1,9 @@
-"""What a listener of one's own needs: the event it is told, the protocol it keeps to, and what it is made from."""
+"""What a listener of one's own needs: the event it is notified of, the protocol it keeps to, what it is made from."""
 
-from paimon_sink.core.events import CommitEvent, Listener, WrittenPartition
+from paimon_sink.core.events import CommitEvent, CommitListener, WrittenPartition
 from paimon_sink.listen.loading import ListenerContext
 
-__all__ = ["CommitEvent", "Listener", "ListenerContext", "WrittenPartition"]
+__all__ = ["CommitEvent", "CommitListener", "Listener", "ListenerContext", "WrittenPartition"]
+
+Listener = CommitListener
+"""The protocol's name before. Both are the same."""

@@ -10,7 +10,7 @@ import pytest
 
 from paimon_sink.core import errors
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.listen.metrics import Totals, figures, samples
+from paimon_sink.listen.metrics import MetricTotals, figures, samples
 
 ROOT = Path(__file__).parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
@@ -76,6 +76,6 @@ def test_links_within_the_page_lead_somewhere() -> None:
 
 def test_every_field_of_the_line_and_every_name_for_prometheus_is_on_the_page_of_metrics() -> None:
     fields = figures(EVENT, since_ms=None)
-    names = {sample.name for sample in samples(EVENT, Totals().after(EVENT))}
+    names = {sample.name for sample in samples(EVENT, MetricTotals().after(EVENT))}
     assert len(names) == 12
     assert [name for name in (*fields, *names) if f"`{name}`" not in METRICS] == []

@@ -19,7 +19,7 @@ from paimon_sink.cli.table_argument import options_argument, parsed
 from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.registry import open_to_rewrite
-from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan_as_asked
+from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan_from_options
 from paimon_sink.read.partition import partition_filters
 
 __all__ = ["compact_command"]
@@ -58,7 +58,7 @@ def compact_command(
     given = parsed(texts)
     table = open_to_rewrite(given)
     try:
-        planned = plan_as_asked(table, given, partition_filters(table, given.read_partition))
+        planned = plan_from_options(table, given, partition_filters(table, given.read_partition))
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     console = Terminal(highlight=False)

@@ -15,7 +15,7 @@ from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import many
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal, printable
-from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 
 __all__ = ["expire_command"]
@@ -96,7 +96,7 @@ def _summary(report: ExpiryReport) -> str:
     return f"Removed {many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}"
 
 
-def _when(found: Publication) -> str:
+def _when(found: SnapshotInfo) -> str:
     try:
         return datetime.fromtimestamp(found.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (ValueError, OverflowError, OSError):

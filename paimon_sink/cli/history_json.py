@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paimon_sink.formats.base import Table
-from paimon_sink.maintain.history import Entry, History, ListenerState, Totals, User
+from paimon_sink.maintain.history import BatchFigures, History, HistoryTotals, ListenerState, User
 
 __all__ = ["history_json"]
 
@@ -26,7 +26,7 @@ def history_json(found: History, table: Table, *, user: str | None, last: int | 
     }
 
 
-def _totals(totals: Totals) -> dict[str, Any]:
+def _totals(totals: HistoryTotals) -> dict[str, Any]:
     return {
         "snapshots": totals.snapshots,
         "batches": totals.batches,
@@ -38,7 +38,7 @@ def _totals(totals: Totals) -> dict[str, Any]:
         "bytes": totals.size_bytes,
         "small_files": totals.small_files,
         "small_share": totals.small_share,
-        "lost_rounds": totals.lost_rounds,
+        "lost_attempts": totals.lost_attempts,
         "commit_ms_median": totals.commit_ms_median,
         "commit_ms_most": totals.commit_ms_most,
         "lag_ms_median": totals.lag_ms_median,
@@ -70,7 +70,7 @@ def _listener(listener: ListenerState) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: BatchFigures) -> dict[str, Any]:
     return {
         "snapshot": entry.snapshot_id,
         "at_ms": entry.at_ms,

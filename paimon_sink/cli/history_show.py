@@ -14,7 +14,7 @@ from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, 
 from paimon_sink.cli.listeners_show import listener_lines
 from paimon_sink.cli.terminal import printable
 from paimon_sink.formats.base import Table
-from paimon_sink.maintain.history import Entry, History, User
+from paimon_sink.maintain.history import BatchFigures, History, User
 
 __all__ = ["show_history"]
 
@@ -62,7 +62,7 @@ def _show_bars(
         console.print(Text(_INDENT + line), soft_wrap=True)
 
 
-def _show_entries(console: Console, entries: Sequence[Entry], *, of: int) -> None:
+def _show_entries(console: Console, entries: Sequence[BatchFigures], *, of: int) -> None:
     shown = "" if len(entries) == of else f"the last {len(entries):,} of {of:,}; --last shows more, --json all"
     days = {clock_time(entry.at_ms, "%Y-%m-%d") for entry in entries}
     when = f"{days.pop()}, UTC" if len(days) == 1 else "times in UTC"
@@ -74,7 +74,7 @@ def _show_entries(console: Console, entries: Sequence[Entry], *, of: int) -> Non
         console.print(Text(f"{_INDENT}No room for: {left_out}.", style="dim"), soft_wrap=True)
 
 
-def _entry_columns(entries: Sequence[Entry], *, with_day: bool) -> list[Column]:
+def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[Column]:
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
     behind = [_or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
@@ -157,7 +157,7 @@ def _about_commits(found: History) -> str:
     totals = found.totals
     if totals.commit_ms_most is None:
         return ""
-    lost = "" if totals.lost_rounds is None else f"; {many(totals.lost_rounds, 'round')} lost"
+    lost = "" if totals.lost_attempts is None else f"; {many(totals.lost_attempts, 'round')} lost"
     return f"median; at most {duration(totals.commit_ms_most)}{lost}"
 
 

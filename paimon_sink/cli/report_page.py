@@ -14,7 +14,7 @@ from paimon_sink.cli.listeners_show import state_of
 from paimon_sink.cli.report_plots import name_of, plots
 from paimon_sink.cli.report_series import MOST_POINTS, OTHERS, colours
 from paimon_sink.cli.terminal import printable
-from paimon_sink.maintain.history import Entry, History, ListenerState, User
+from paimon_sink.maintain.history import BatchFigures, History, ListenerState, User
 
 __all__ = ["page"]
 
@@ -66,7 +66,7 @@ def _totals(found: History) -> str:
         ("Rows in the table", _number(found.entries[-1].table_rows), "now"),
         ("Files", _number(totals.files), ", ".join(filter(None, (bytes_, share)))),
         ("Commit time", _or_nothing(totals.commit_ms_median, duration), most),
-        ("Lost rounds", _number(totals.lost_rounds), "tries that another writer was faster than"),
+        ("Lost rounds", _number(totals.lost_attempts), "tries that another writer was faster than"),
         ("Time between batches", _or_nothing(totals.lag_ms_median, duration), slowest),
         ("Watermark", _or_nothing(found.watermark_lag_ms, time_behind), "behind the clock when this was made"),
     ]
@@ -180,7 +180,7 @@ def _snapshots(found: History) -> str:
     )
 
 
-def _snapshot(one: Entry) -> Sequence[tuple[str, str]]:
+def _snapshot(one: BatchFigures) -> Sequence[tuple[str, str]]:
     return [
         (name_of(one.commit_user), "name"),
         (_or_nothing(one.batch_id, str), "n"),
@@ -190,7 +190,7 @@ def _snapshot(one: Entry) -> Sequence[tuple[str, str]]:
     ]
 
 
-def _time(one: Entry) -> str:
+def _time(one: BatchFigures) -> str:
     day = f'<span class="roomy">{clock_time(one.at_ms, "%m-%d ")}</span>'
     return f'<td class="t">{day}{clock_time(one.at_ms, "%H:%M:%S")}</td>'
 

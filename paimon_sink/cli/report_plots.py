@@ -12,7 +12,7 @@ from paimon_sink.cli.report_plot import Drawn, lanes, plot, span_of
 from paimon_sink.cli.report_series import OTHERS, Point, colours, groups, highest, newest, shares
 from paimon_sink.cli.report_ticks import Axis, count_axis, duration_axis, share_axis, time_axis
 from paimon_sink.cli.terminal import printable
-from paimon_sink.maintain.history import Entry, History
+from paimon_sink.maintain.history import BatchFigures, History
 
 __all__ = ["name_of", "plots"]
 
@@ -24,7 +24,7 @@ class _Kind:
     """One plot: what it takes from a snapshot, and how that is told."""
 
     title: str
-    value: Callable[[Entry], float | None]
+    value: Callable[[BatchFigures], float | None]
     shown: Callable[[float], str]
     axis: Callable[[Sequence[float]], Axis]
     empty: str
@@ -112,7 +112,7 @@ def _told(point: Point, kind: _Kind) -> str:
     return f"{kind.shown(point.value)}{tries} ({when}, {name_of(entry.commit_user)}{batch})"
 
 
-def _users(found: History, together: Sequence[Sequence[Entry]], across: Axis) -> str:
+def _users(found: History, together: Sequence[Sequence[BatchFigures]], across: Axis) -> str:
     """Who committed when. Of neighbours in a group, each user's last is marked."""
     chosen = colours(found)
     times: dict[str | None, list[int]] = {name: [] for name in chosen}

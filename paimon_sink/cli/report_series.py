@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from paimon_sink.maintain.history import Entry, History
+from paimon_sink.maintain.history import BatchFigures, History
 
 __all__ = ["MOST_POINTS", "OTHERS", "Point", "colours", "groups", "highest", "newest", "shares"]
 
@@ -20,18 +20,18 @@ OTHERS = _MOST_COLOURS
 class Point:
     at_ms: int
     value: float
-    entry: Entry
+    entry: BatchFigures
     """The snapshot that has this value, or the last of those it is made of."""
 
 
-def groups(entries: Sequence[Entry], *, most: int = MOST_POINTS) -> list[Sequence[Entry]]:
+def groups(entries: Sequence[BatchFigures], *, most: int = MOST_POINTS) -> list[Sequence[BatchFigures]]:
     """The snapshots in rows of neighbours, as even as can be: a point for each."""
     count = min(most, len(entries))
     edges = [number * len(entries) // count for number in range(count + 1)] if count else []
     return [entries[begin:end] for begin, end in pairwise(edges)]
 
 
-def highest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float | None]) -> list[Point]:
+def highest(together: Sequence[Sequence[BatchFigures]], value: Callable[[BatchFigures], float | None]) -> list[Point]:
     """Of each group, the snapshot that stands out most."""
     found = []
     for group in together:
@@ -42,7 +42,7 @@ def highest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float 
     return found
 
 
-def newest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float | None]) -> list[Point]:
+def newest(together: Sequence[Sequence[BatchFigures]], value: Callable[[BatchFigures], float | None]) -> list[Point]:
     """Of each group, the last that says: for what goes on from snapshot to snapshot."""
     found = []
     for group in together:
@@ -53,7 +53,7 @@ def newest(together: Sequence[Sequence[Entry]], value: Callable[[Entry], float |
     return found
 
 
-def shares(together: Sequence[Sequence[Entry]]) -> list[Point]:
+def shares(together: Sequence[Sequence[BatchFigures]]) -> list[Point]:
     """The share of small files in all files of a group, of the snapshots that say."""
     found = []
     for group in together:

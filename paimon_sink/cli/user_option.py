@@ -13,7 +13,7 @@ __all__ = ["check_user"]
 
 
 def check_user(user: str | None, reading: Reading, table: Table) -> None:
-    known = {found.commit_user for found in reading.publications} | reading.ledger.keys()
+    known = {found.commit_user for found in reading.snapshot_infos} | reading.ledger.keys()
     if user is not None and user not in known:
         near = get_close_matches(user, [name for name in known if name is not None], n=1)
         hint = f" Is it {near[0]}?" if near else ""

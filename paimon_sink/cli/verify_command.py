@@ -58,7 +58,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "rows": report.rows,
         "unchecked_files": report.unchecked_files,
         "problems": [
-            {"trouble": found.trouble.value, "where": found.where, "what": found.what} for found in report.problems
+            {"trouble": found.kind.value, "where": found.where, "what": found.what} for found in report.problems
         ],
         "orphans": [{"path": orphan.path, "size_bytes": orphan.size_bytes} for orphan in report.orphans],
     }
@@ -94,9 +94,9 @@ def _show_problems(console: Console, report: Report) -> None:
         console.print(Text("Nothing is wrong.", style="bold green"))
         return
     console.print(Text(f"{many(len(report.problems), 'problem')}:", style="bold red"))
-    width = max(len(found.trouble.value) for found in report.problems)
+    width = max(len(found.kind.value) for found in report.problems)
     for found in report.problems[:_SHOWN]:
-        line = Text(f"  {found.trouble.value:<{width}}  ", style="red")
+        line = Text(f"  {found.kind.value:<{width}}  ", style="red")
         console.print(line.append(f"{found.where} {found.what}", style="default"), soft_wrap=True)
     _more(console, len(report.problems))
 

@@ -14,7 +14,7 @@ from paimon_sink.cli.table_argument import open_named, options_argument
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.cli.watch_live import Picture, watch_live
-from paimon_sink.cli.watch_state import Trouble, View, Watcher
+from paimon_sink.cli.watch_state import ProblemKind, View, Watcher
 from paimon_sink.maintain.history import rows_per_s
 
 __all__ = ["watch_command"]
@@ -82,11 +82,11 @@ def _as_json(view: View, watcher: Watcher, *, last: int) -> dict[str, Any]:
     }
 
 
-def _trouble(trouble: Trouble) -> dict[str, Any]:
+def _trouble(kind: ProblemKind) -> dict[str, Any]:
     return {
-        "error": trouble.said,
-        "since_ms": trouble.since_ms,
-        "last_ms": trouble.last_ms,
-        "times": trouble.times,
-        "over_ms": trouble.over_ms,
+        "error": kind.said,
+        "since_ms": kind.since_ms,
+        "last_ms": kind.last_ms,
+        "times": kind.times,
+        "over_ms": kind.over_ms,
     }

@@ -16,8 +16,8 @@ from paimon_sink.cli.figures import NOTHING, duration, many, time_behind
 from paimon_sink.cli.large import large, short_time
 from paimon_sink.cli.listeners_show import listener_lines
 from paimon_sink.cli.terminal import printable
-from paimon_sink.cli.watch_state import Trouble, View
-from paimon_sink.maintain.history import Entry, History, rows_per_s
+from paimon_sink.cli.watch_state import ProblemKind, View
+from paimon_sink.maintain.history import BatchFigures, History, rows_per_s
 
 __all__ = ["Room", "frame"]
 
@@ -122,7 +122,7 @@ def _figures(found: History) -> list[str]:
     table_rows = found.entries[-1].table_rows if found.entries else None
     share = totals.small_share
     small = "" if share is None else f"{share:.0%} small"
-    lost = "" if totals.lost_rounds is None else f", {many(totals.lost_rounds, 'round')} lost"
+    lost = "" if totals.lost_attempts is None else f", {many(totals.lost_attempts, 'round')} lost"
     median = _or_nothing(totals.commit_ms_median, duration)
     told = [
         ("rows a second", _or_nothing(rows_per_s(found, over_ms=_MINUTE_MS), _rate), "over the last minute"),
@@ -146,7 +146,7 @@ def _heading(title: str, note: str = "") -> Text:
     return Text(title, style="bold").append(f"  {note}" if note else "", style="not bold dim")
 
 
-def _troubles(troubles: Sequence[Trouble], now_ms: int, room: Room) -> list[Text]:
+def _troubles(troubles: Sequence[ProblemKind], now_ms: int, room: Room) -> list[Text]:
     if not troubles:
         return []
     told = [_heading("Errors", "reading the table")]
@@ -205,7 +205,7 @@ def _batches(found: History, room: Room, most: int) -> list[Text]:
     return [_heading("Batches", f"the newest first, times in UTC{left_out}"), *_table(columns)]
 
 
-def _columns(entries: Sequence[Entry]) -> list[Column]:
+def _columns(entries: Sequence[BatchFigures]) -> list[Column]:
     is_plain = {entry.kind for entry in entries} <= {"append"}
     days = {clock_time(entry.at_ms, "%Y-%m-%d") for entry in entries}
     form = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
-from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.maintain.history import History
 from paimon_sink.maintain.reading import Reading, read_table
 
-__all__ = ["Trouble", "View", "Watcher"]
+__all__ = ["ProblemKind", "View", "Watcher"]
 
 _MOST_TROUBLES = 5
 
 
 @dataclass(frozen=True)
-class Trouble:
+class ProblemKind:
     """Something that kept the table from being read, for one reading or for many in a row."""
 
     said: str
@@ -35,11 +35,11 @@ class View:
     table: Table
     history: History
     read_ms: int
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[ProblemKind, ...] = ()
     """The newest first."""
 
     @property
-    def trouble(self) -> Trouble | None:
+    def kind(self) -> ProblemKind | None:
         """What keeps the table from being read now."""
         return next((one for one in self.troubles if one.over_ms is None), None)
 
@@ -57,7 +57,7 @@ class Watcher:
     window: int
     """How many snapshots are kept in view."""
     clock: Clock = field(default_factory=SystemClock)
-    _known: Sequence[Publication] = ()
+    _known: Sequence[SnapshotInfo] = ()
     _table: Table | None = None
 
     def first(self) -> tuple[View, Reading]:
@@ -85,7 +85,7 @@ class Watcher:
 
     def _read(self, table: Table) -> Reading:
         reading = read_table(table, user=self.user, known=self._known, newest=self.window)
-        self._known = reading.publications
+        self._known = reading.snapshot_infos
         return reading
 
     def _history(self, reading: Reading, now_ms: int) -> History:
@@ -93,16 +93,16 @@ class Watcher:
 
     def _failed(self, before: View, said: str) -> View:
         now_ms = self.clock.now_ms()
-        first = before.trouble
+        first = before.kind
         if first is not None and first.said == said:
             same = replace(first, last_ms=now_ms, times=first.times + 1)
             return replace(before, troubles=tuple(same if one is first else one for one in before.troubles))
         over = (one if one.over_ms is not None else replace(one, over_ms=now_ms) for one in before.troubles)
-        return replace(before, troubles=(Trouble(said, now_ms, now_ms), *over)[:_MOST_TROUBLES])
+        return replace(before, troubles=(ProblemKind(said, now_ms, now_ms), *over)[:_MOST_TROUBLES])
 
 
-def _over(trouble: Trouble, now_ms: int, *, created_again: bool) -> Trouble:
-    if trouble.over_ms is not None:
-        return trouble
-    said = trouble.said.replace("These are its last figures", "Another one stands there now")
-    return replace(trouble, over_ms=now_ms, said=said if created_again else trouble.said)
+def _over(kind: ProblemKind, now_ms: int, *, created_again: bool) -> ProblemKind:
+    if kind.over_ms is not None:
+        return kind
+    said = kind.said.replace("These are its last figures", "Another one stands there now")
+    return replace(kind, over_ms=now_ms, said=said if created_again else kind.said)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from paimon_sink.commit.decide import Attempt, Policy, Verdict, advance, decide, identifiers_with
+from paimon_sink.commit.decide import CommitRequest, Policy, Verdict, advance, decide, identifiers_with
+from paimon_sink.commit.dispatch import ListenerDispatch, event_of
 from paimon_sink.commit.figures import Figures, Phases, batch_figures, small_files
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
-from paimon_sink.commit.telling import Telling, event_of
 from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
 from paimon_sink.core.errors import (
     CommitConflictError,
@@ -22,10 +22,10 @@ from paimon_sink.core.errors import (
     RefusedError,
     TableChangedError,
 )
-from paimon_sink.core.events import Listener
+from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Claim, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Replace, Table
+from paimon_sink.formats.base import Claim, CommitKind, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
 
 __all__ = ["Bounds", "Coordinator", "Outcome"]
 
@@ -39,8 +39,8 @@ _RERUN_SNAPSHOTS = 100
 class Bounds:
     """How long to try. A round is lost to another writer; a put is repeated while its outcome is not known."""
 
-    rounds: int = 200
-    puts_a_round: int = 5
+    attempts: int = 200
+    puts_per_attempt: int = 5
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Outcome:
     """How a commit ended. ``snapshot_id`` is the one that holds the batch, None when nothing had to be published."""
 
     snapshot_id: int | None
-    rounds: int
+    attempts: int
     already_committed: bool = False
     entry: LedgerEntry | None = None
     """What the ledger says of the user from here on."""
@@ -79,14 +79,14 @@ class Coordinator:
     """What the tasks aimed at. None: nobody can say which files are small."""
     watermark_idle_ms: int | None = None
     """How far behind the clock a batch without rows moves the watermark. None: it does not."""
-    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    listeners: Mapping[str, CommitListener] = field(default_factory=dict)
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already, and tell. The ledger is looked at anew in every round."""
         outcome = self._swept(plan, _Puts())
-        reached(Step.BEFORE_TELL)
+        reached(Step.BEFORE_NOTIFY)
         if plan.batch_id is not None:
-            self._telling.tell(
+            self._dispatch.notify(
                 plan.commit_user,
                 outcome.entry,
                 # A job's rerun may be of an earlier one than the last, which is the one its listeners are told of.
@@ -95,12 +95,12 @@ class Coordinator:
                 and outcome.entry.batch_id == plan.batch_id,
                 timings_ms=outcome.timings_ms,
             )
-        reached(Step.TOLD)
+        reached(Step.NOTIFIED)
         return outcome
 
     @property
-    def _telling(self) -> Telling:
-        return Telling(self.table, self.listeners, self.clock)
+    def _dispatch(self) -> ListenerDispatch:
+        return ListenerDispatch(self.table, self.listeners, self.clock)
 
     def replace_files(self, plan: Plan) -> Outcome:
         """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
@@ -125,7 +125,7 @@ class Coordinator:
     def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
         phases = Phases(self.clock)
         claim: Claim | None = None
-        for attempt in range(1, self.bounds.rounds + 1):
+        for attempt in range(1, self.bounds.attempts + 1):
             reached(Step.BEFORE_LOOK)
             with phases.timed("look"):
                 head = self._look(plan, commit_id)
@@ -166,13 +166,13 @@ class Coordinator:
             self.backoff.wait(self.clock, attempt)
         self._release(plan, commit_id)
         raise CommitConflictError(
-            f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.rounds} rounds. "
+            f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.attempts} rounds. "
             f"Nothing was committed{_kept(plan)}; if this comes back, fewer jobs should commit to this table at once."
         )
 
     def _look(self, plan: Plan, commit_id: str) -> Head:
         """The table as it is. Our own claim says nothing about earlier tries."""
-        head = self.table.look(commit_user=plan.commit_user)
+        head = self.table.load_head(commit_user=plan.commit_user)
         others = [claim for claim in head.ledger.claims if claim.commit_id != commit_id]
         return replace(head, ledger=replace(head.ledger, claims=others))
 
@@ -230,11 +230,11 @@ class Coordinator:
         if plan.batch_id is not None:
             verdict = decide(ledger, self._attempt(plan, plan.batch_id), self.policy)
             if verdict is Verdict.ALREADY_IN and entry is not None:
-                publication = self._publication_of(plan, plan.batch_id, entry)
-                is_replay = publication is None or publication.commit_id != commit_id
+                snapshot_info = self._publication_of(plan, plan.batch_id, entry)
+                is_replay = snapshot_info is None or snapshot_info.commit_id != commit_id
                 if is_replay:
-                    self._drop_replay(plan, publication)
-                snapshot_id = None if publication is None else publication.snapshot_id
+                    self._drop_replay(plan, snapshot_info)
+                snapshot_id = None if snapshot_info is None else snapshot_info.snapshot_id
                 return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
             if verdict is Verdict.SKIP:
                 # Its files stay: they may be the very ones that an older snapshot names.
@@ -264,8 +264,8 @@ class Coordinator:
         self.table.claim(claim)
         return claim
 
-    def _attempt(self, plan: Plan, batch_id: int) -> Attempt:
-        return Attempt(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
+    def _attempt(self, plan: Plan, batch_id: int) -> CommitRequest:
+        return CommitRequest(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
 
     def _claim_if_new(self, plan: Plan, head: Head, commit_id: str) -> None:
         """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
@@ -313,7 +313,7 @@ class Coordinator:
         event = event_of(
             plan, self.table, entry, attempts=attempt, small_files=small_files(plan, self.target_file_bytes)
         )
-        return replace(entry, book=self._telling.with_event(head.ledger.entries.get(plan.commit_user), event))
+        return replace(entry, journal=self._dispatch.with_event(head.ledger.entries.get(plan.commit_user), event))
 
     def _build(
         self, plan: Plan, head: Head, entry: LedgerEntry | None, *, commit_id: str, attempt: int, started_ms: int
@@ -339,7 +339,7 @@ class Coordinator:
     def _publish(self, plan: Plan, prepared: Prepared, puts: _Puts) -> bool:
         """True when the snapshot is in, False when another stands in its place."""
         reason: Exception | None = None
-        for attempt in range(1, self.bounds.puts_a_round + 1):
+        for attempt in range(1, self.bounds.puts_per_attempt + 1):
             try:
                 reached(Step.BEFORE_PUT)
                 outcome = self.table.put(prepared)
@@ -349,7 +349,7 @@ class Coordinator:
                     return True
                 # "Already there" may be our own put, repeated on the way. Only reading it back tells.
                 reached(Step.BEFORE_READ_BACK)
-                outcome = self.table.settle(prepared)
+                outcome = self.table.resolve_outcome(prepared)
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
                 reason = error
                 # For good: a put that gave no answer may still be on its way when a later look finds it lost.
@@ -370,7 +370,7 @@ class Coordinator:
         log.warning("The put of snapshot %d of %s gave no answer: %s", prepared.snapshot_id, self.table.label, error)
         try:
             reached(Step.BEFORE_READ_BACK)
-            return self.table.settle(prepared)
+            return self.table.resolve_outcome(prepared)
         except Exception as second:  # noqa: BLE001 - still not known
             log.warning("Reading snapshot %d back failed too: %s", prepared.snapshot_id, second)
             return PutOutcome.ABSENT
@@ -384,14 +384,14 @@ class Coordinator:
                 return LedgerEntry(batch_id, known.query_id, known.commit_id, known.snapshot_id, known.at_ms)
         return None
 
-    def _drop_replay(self, plan: Plan, publication: LedgerEntry | None) -> None:
+    def _drop_replay(self, plan: Plan, snapshot_info: LedgerEntry | None) -> None:
         """Delete what this replay wrote, sparing every file the publication that got in names."""
         # May go only if it can still be read which files are in: without it, nobody knows that these are others.
-        live = None if publication is None else self.table.files_added_by(publication)
+        live = None if snapshot_info is None else self.table.files_added_by(snapshot_info)
         if live is not None and plan.in_any_order:
             # A job that somebody let in a second time is in with the files of both.
             live = self._with_live_files(live)
-        at = "" if publication is None else f", as snapshot {publication.snapshot_id}"
+        at = "" if snapshot_info is None else f", as snapshot {snapshot_info.snapshot_id}"
         log.info("%s of %s is in already%s", _batch(plan), self.table.label, at)
         if live is not None:
             self.table.drop_files(file.path for file in plan.files if file.path not in live)
@@ -414,23 +414,23 @@ class Coordinator:
     def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
         if commit_user is None or batch_id is None:
             return False
-        entry = self.table.look(commit_user=commit_user).ledger.entries.get(commit_user)
+        entry = self.table.load_head(commit_user=commit_user).ledger.entries.get(commit_user)
         return entry is not None and entry.may_hold(batch_id)
 
 
 def _again(plan: Plan) -> str:
     """How to try once more."""
     is_stream = plan.batch_id is not None and not plan.in_any_order
-    return "Restart the query" if is_stream and plan.replace is not Replace.FILES else "Run the job again"
+    return "Restart the query" if is_stream and plan.replace is not CommitKind.REWRITE else "Run the job again"
 
 
 def _kept(plan: Plan) -> str:
-    return ". Run it again" if plan.replace is Replace.FILES else f" and the data files are kept. {_again(plan)}"
+    return ". Run it again" if plan.replace is CommitKind.REWRITE else f" and the data files are kept. {_again(plan)}"
 
 
 def _cure(plan: Plan, prepared: Prepared) -> str:
     """What to do when nobody knows whether the plan is in."""
-    if plan.replace is Replace.FILES:
+    if plan.replace is CommitKind.REWRITE:
         return "Run it again: it starts from what is in the table then, so nothing can be lost or doubled."
     if plan.batch_id is not None:
         return f"{_again(plan)}: it looks in the table whether its rows are in, and settles it."
@@ -441,7 +441,7 @@ def _cure(plan: Plan, prepared: Prepared) -> str:
 
 
 def _batch(plan: Plan) -> str:
-    if plan.replace is Replace.FILES:
+    if plan.replace is CommitKind.REWRITE:
         return "a compaction"
     if plan.batch_id is None:
         return "a batch write"

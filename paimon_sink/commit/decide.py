@@ -11,7 +11,7 @@ from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, St
 from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register
 
-__all__ = ["Attempt", "Policy", "Verdict", "advance", "decide", "identifiers_with"]
+__all__ = ["CommitRequest", "Policy", "Verdict", "advance", "decide", "identifiers_with"]
 
 
 class Verdict(Enum):
@@ -31,7 +31,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class CommitRequest:
     """The batch that somebody wants to commit."""
 
     table: str
@@ -46,7 +46,7 @@ class Attempt:
         return f"Cannot commit {name} to {self.table}"
 
 
-def decide(ledger: Ledger, attempt: Attempt, policy: Policy) -> Verdict:
+def decide(ledger: Ledger, attempt: CommitRequest, policy: Policy) -> Verdict:
     """The row of the decision table that fits, or the error that refuses the batch."""
     entry = ledger.entries.get(attempt.commit_user)
     if entry is None:
@@ -76,7 +76,7 @@ def identifiers_of(entry: LedgerEntry) -> Identifiers:
     return Identifiers(floor=entry.batch_id - 1).adding(entry.batch_id, at_ms=entry.at_ms)
 
 
-def identifiers_with(ledger: Ledger, attempt: Attempt, *, now_ms: int) -> Identifiers:
+def identifiers_with(ledger: Ledger, attempt: CommitRequest, *, now_ms: int) -> Identifiers:
     """A job's identifiers once this one is in."""
     entry = ledger.entries.get(attempt.commit_user)
     if entry is not None:
@@ -88,12 +88,12 @@ def identifiers_with(ledger: Ledger, attempt: Attempt, *, now_ms: int) -> Identi
     return before.adding(attempt.batch_id, at_ms=now_ms)
 
 
-def _is_same_writer(entry: LedgerEntry, attempt: Attempt) -> bool:
+def _is_same_writer(entry: LedgerEntry, attempt: CommitRequest) -> bool:
     """A stream and the jobs of one name count on their own. Entries that name one identifier alone may be of either."""
     return entry.query_id == attempt.query_id and (attempt.in_any_order or entry.identifiers is None)
 
 
-def _known_job(last: int, identifiers: Identifiers, attempt: Attempt, policy: Policy) -> Verdict:
+def _known_job(last: int, identifiers: Identifiers, attempt: CommitRequest, policy: Policy) -> Verdict:
     if attempt.batch_id == last or attempt.batch_id in identifiers:
         return Verdict.ALREADY_IN
     if identifiers.is_new(attempt.batch_id) or policy.on_ledger_lost == "commit":
@@ -107,7 +107,7 @@ def _known_job(last: int, identifiers: Identifiers, attempt: Attempt, policy: Po
     )
 
 
-def _unknown_user(ledger: Ledger, attempt: Attempt, policy: Policy) -> Verdict:
+def _unknown_user(ledger: Ledger, attempt: CommitRequest, policy: Policy) -> Verdict:
     if ledger.complete:
         return Verdict.COMMIT
     same_query = [claim.batch_id for claim in ledger.claims if claim.query_id == attempt.query_id]
@@ -124,7 +124,7 @@ def _unknown_user(ledger: Ledger, attempt: Attempt, policy: Policy) -> Verdict:
     )
 
 
-def _was_never_tried(register: Register, claimed: Sequence[int], attempt: Attempt) -> bool:
+def _was_never_tried(register: Register, claimed: Sequence[int], attempt: CommitRequest) -> bool:
     if claimed:
         # Each try leaves a claim, and the one of the highest batch is never taken away.
         return attempt.batch_id > max(claimed)
@@ -134,7 +134,7 @@ def _was_never_tried(register: Register, claimed: Sequence[int], attempt: Attemp
     return register is Register.WHOLE
 
 
-def _lost_cure(attempt: Attempt) -> str:
+def _lost_cure(attempt: CommitRequest) -> str:
     if attempt.in_any_order:
         return (
             "Nothing was committed. Look whether the rows of this job are in the table, then run it once with "
@@ -146,7 +146,7 @@ def _lost_cure(attempt: Attempt) -> str:
     )
 
 
-def _other_writer(attempt: Attempt, other: LedgerEntry | Claim, policy: Policy) -> Verdict:
+def _other_writer(attempt: CommitRequest, other: LedgerEntry | Claim, policy: Policy) -> Verdict:
     if policy.takeover:
         return Verdict.COMMIT
     theirs = f"{_query(other.query_id)}, last batch {other.batch_id}"

@@ -11,7 +11,7 @@ from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Plan, Replace
+from paimon_sink.formats.base import CommitKind, Plan
 
 __all__ = [
     "check_batch",
@@ -59,11 +59,11 @@ def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOption
     )
 
 
-def replacement(*, overwrite: bool, dynamic: bool) -> Replace:
+def replacement(*, overwrite: bool, dynamic: bool) -> CommitKind:
     """Static overwrite replaces the whole table, dynamic only the partitions that were written."""
     if not overwrite:
-        return Replace.NOTHING
-    return Replace.WRITTEN_PARTITIONS if dynamic else Replace.WHOLE_TABLE
+        return CommitKind.APPEND
+    return CommitKind.OVERWRITE_PARTITIONS if dynamic else CommitKind.OVERWRITE
 
 
 def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from paimon_sink.core.clock import Moment
+from paimon_sink.core.deletion_intents import decode_deletion_intent, is_deletion_intent
 from paimon_sink.core.errors import CommitConflictError
-from paimon_sink.core.notices import decode_notice, is_notice
 from paimon_sink.formats.base import Plan, Table
 
 __all__ = ["missing_files"]
@@ -24,7 +24,7 @@ _READERS = 8
 def missing_files(table: Table, plan: Plan, *, now: Moment) -> list[str]:
     """The files that are known to be gone or going.
 
-    To be asked after the manifests that name them were written: see :mod:`paimon_sink.core.notices`.
+    To be asked after the manifests that name them were written: see :mod:`paimon_sink.core.deletion_intents`.
     """
     paths = [file.path for file in plan.files]
     is_young = plan.planned is not None and plan.planned.is_within(_ASKS_AFTER_MS, now)
@@ -49,13 +49,13 @@ def _absent(table: Table, paths: list[str]) -> list[str]:
 
 def _doomed(table: Table) -> set[str]:
     """What is on a notice."""
-    directory = table.store.join(table.location, table.note_path("").rpartition("/")[0])
+    directory = table.store.join(table.location, table.temp_file_path("").rpartition("/")[0])
     doomed: set[str] = set()
     for name in table.store.list(directory):
-        if is_notice(name):
+        if is_deletion_intent(name):
             path = table.store.join(directory, name)
             try:
-                doomed |= decode_notice(table.store.read(path))
+                doomed |= decode_deletion_intent(table.store.read(path))
             except FileNotFoundError:
                 continue
             except ValueError as error:

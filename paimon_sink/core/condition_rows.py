@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.conditions import Condition
 
-__all__ = ["rows_that_meet"]
+__all__ = ["apply_filters"]
 
 
-def rows_that_meet(wanted: Sequence[Condition], batch: pa.RecordBatch) -> pa.RecordBatch:
+def apply_filters(wanted: Sequence[Condition], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows for which all of the conditions hold."""
     if not wanted:
         return batch

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-__all__ = ["CommitEvent", "Listener", "WrittenPartition"]
+__all__ = ["CommitEvent", "CommitListener", "WrittenPartition"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CommitEvent:
     """How long the commit took, by phase. Empty when a process tells of what another one published."""
 
 
-class Listener(Protocol):
+class CommitListener(Protocol):
     """Told of batches after they are in, in order, each at least once.
 
     ``state`` is what the call before returned, None at first: anything that JSON can hold, at most 64 KiB. It is kept

@@ -27,12 +27,12 @@ class Step(Enum):
     AFTER_PUT = "after put"
     BEFORE_READ_BACK = "before read-back"
     COMMITTED = "committed"
-    BEFORE_TELL = "before tell"
-    TOLD = "told"
+    BEFORE_NOTIFY = "before notify"
+    NOTIFIED = "notified"
 
 
-Listener = Callable[[Step], None]
-_listener: Listener | None = None
+StepHook = Callable[[Step], None]
+_listener: StepHook | None = None
 
 
 def reached(step: Step) -> None:
@@ -41,14 +41,14 @@ def reached(step: Step) -> None:
         _listener(step)
 
 
-def listen(listener: Listener | None) -> None:
+def listen(listener: StepHook | None) -> None:
     """Hear of every step in this process from now on; ``None`` stops it."""
     global _listener
     _listener = listener
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listening(listener: StepHook) -> Iterator[None]:
     """Hear of every step inside a ``with`` block."""
     before = _listener
     listen(listener)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 
-from paimon_sink.formats.base import Ledger, Publication
+from paimon_sink.formats.base import Ledger, SnapshotInfo
 
-__all__ = ["Audit", "Contents", "FileKind", "Line", "Problem", "StoredFile", "Trouble"]
+__all__ = ["Audit", "Contents", "FileKind", "Problem", "ProblemKind", "RefHistory", "StoredFile"]
 
 
-class Trouble(Enum):
+class ProblemKind(Enum):
     """Kinds of problems. The value is for machines, and short enough for people."""
 
     BROKEN_METADATA = "broken metadata"
@@ -50,7 +50,7 @@ class FileKind(Enum):
 class Problem:
     """Something that is not as the table says, and where."""
 
-    trouble: Trouble
+    kind: ProblemKind
     where: str
     what: str
 
@@ -67,12 +67,12 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class Line:
+class RefHistory:
     """Snapshots that follow each other, oldest first: the table itself, a branch, or a tag with its only one."""
 
     name: str
     """Empty for the table itself."""
-    publications: Sequence[Publication]
+    snapshot_infos: Sequence[SnapshotInfo]
     problems: Sequence[Problem] = ()
 
 
@@ -91,15 +91,15 @@ class Audit(ABC):
     """One reading of all of a table's metadata. What cannot be read is a problem, not an exception."""
 
     @abstractmethod
-    def lines(self) -> list[Line]:
+    def histories(self) -> list[RefHistory]:
         """All that keeps files alive, the table itself first."""
 
     @abstractmethod
-    def contents(self, line: Line, publication: Publication) -> Contents:
+    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
         """What one snapshot names. To be asked in the order of its line; each metadata file is read once."""
 
     @abstractmethod
-    def ledger(self, publication: Publication) -> Ledger | None:
+    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
         """The ledger a snapshot carries. Raises ``CorruptTableError`` when it cannot be read."""
 
     @abstractmethod

@@ -29,11 +29,12 @@ from paimon_sink.storage.store import Store
 
 if TYPE_CHECKING:
     from paimon_sink.formats.audit import Audit
-    from paimon_sink.formats.expiry import Expired, Standing
+    from paimon_sink.formats.expiry import Expired, ExpirySource
 
 __all__ = [
     "Claim",
     "ClosedFile",
+    "CommitKind",
     "Comparison",
     "Filter",
     "Format",
@@ -43,10 +44,9 @@ __all__ = [
     "LiveFile",
     "Plan",
     "Prepared",
-    "Publication",
     "PutOutcome",
     "Register",
-    "Replace",
+    "SnapshotInfo",
     "Split",
     "Table",
 ]
@@ -73,13 +73,13 @@ class Head:
 # ---------------------------------------------------------------- commit
 
 
-class Replace(Enum):
-    """What a plan does to the rows already there."""
+class CommitKind(Enum):
+    """What a commit does to the rows already there."""
 
-    NOTHING = "append"
-    WRITTEN_PARTITIONS = "dynamic overwrite"
-    WHOLE_TABLE = "overwrite"
-    FILES = "compaction"
+    APPEND = "append"
+    OVERWRITE_PARTITIONS = "dynamic overwrite"
+    OVERWRITE = "overwrite"
+    REWRITE = "compaction"
     """The files in ``Plan.removed``, by others with the same rows."""
 
 
@@ -92,7 +92,7 @@ class Plan:
     """None for a one-shot batch write: it is in no ledger and is never replayed."""
     query_id: str | None
     files: tuple[DataFile, ...]
-    replace: Replace
+    replace: CommitKind
     table_identity: str | None
     """None when no task reported, so that none saw a table."""
     schema_ids: frozenset[int]
@@ -116,7 +116,7 @@ class Plan:
     @property
     def changes_nothing(self) -> bool:
         """An append, or a replacement of the written partitions, with no file written."""
-        return not self.files and not self.removed and self.replace is not Replace.WHOLE_TABLE
+        return not self.files and not self.removed and self.replace is not CommitKind.OVERWRITE
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class PutOutcome(Enum):
 
 
 @dataclass(frozen=True)
-class Publication:
+class SnapshotInfo:
     """One snapshot, as the table's own metadata tells it."""
 
     snapshot_id: int
@@ -235,18 +235,18 @@ class Table(ABC):
     """Changes when the table is dropped and created again under the same name."""
     schema_id: int
     schema: pa.Schema
-    partition_keys: tuple[str, ...]
+    partition_source_columns: tuple[str, ...]
     """The columns that partition values are made of."""
-    partitioned_by: tuple[str, ...]
+    partition_spec: tuple[str, ...]
     """The same as ``partitionBy`` says it: with transforms, where the format has them."""
     compression: str
     compression_level: int | None
 
     # tasks
 
-    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+    def partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The partition values of every row, an array a partition key. By default the keys' own values."""
-        return [batch.column(key) for key in self.partition_keys]
+        return [batch.column(key) for key in self.partition_source_columns]
 
     @abstractmethod
     def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
@@ -267,7 +267,7 @@ class Table(ABC):
         """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it."""
 
     @abstractmethod
-    def look(self, *, commit_user: str) -> Head:
+    def load_head(self, *, commit_user: str) -> Head:
         """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""
 
     @abstractmethod
@@ -290,7 +290,7 @@ class Table(ABC):
         """Publish if nobody did: LANDED or LOST. Any exception means that the outcome is not known."""
 
     @abstractmethod
-    def settle(self, prepared: Prepared) -> PutOutcome:
+    def resolve_outcome(self, prepared: Prepared) -> PutOutcome:
         """Read back after an unknown outcome. Any exception means that it is still not known."""
 
     @abstractmethod
@@ -316,7 +316,7 @@ class Table(ABC):
     # onlookers
 
     @abstractmethod
-    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
         """Every snapshot that stands, or the ``newest`` so many, oldest first.
 
         ``known`` is what a call before gave: what still stands of it need not be read again. Raises
@@ -329,16 +329,16 @@ class Table(ABC):
 
     # maintenance
 
-    def note_path(self, name: str) -> str:
+    def temp_file_path(self, name: str) -> str:
         """Where a passing note of ours may lie, relative to the table. Some stores take only a format's own names."""
         return f"pwc/clean/.{name}.tmp"
 
-    def memo_path(self, name: str) -> str:
+    def cache_file_path(self, name: str) -> str:
         """Where a lasting note of ours may lie that nobody needs: whoever misses it does some work again."""
         return f"pwc/{name}.json"
 
     @abstractmethod
-    def standing(self) -> Standing:
+    def expiry_source(self) -> ExpirySource:
         """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
 
     @abstractmethod
@@ -384,7 +384,7 @@ class Table(ABC):
         """Add a partition to the catalog's list, by the values of its keys. That it is there already is fine."""
         raise UnsupportedTableError(f"The catalog of {self.label} keeps no list of partitions.")
 
-    def shown_partition(self, file: DataFile) -> tuple[str | None, ...]:
+    def partition_labels(self, file: DataFile) -> tuple[str | None, ...]:
         """The values of a file's partition as people write them."""
         return file.partition
 

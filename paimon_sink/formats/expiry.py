@@ -6,16 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.formats.base import Publication
+from paimon_sink.formats.base import SnapshotInfo
 
-__all__ = ["Expired", "Standing", "StandingLine"]
+__all__ = ["Expired", "ExpirySource", "SnapshotLineage"]
 
 
 @dataclass(frozen=True)
-class StandingLine:
+class SnapshotLineage:
     """Snapshots that follow each other, with what the table itself says of their keeping."""
 
-    oldest_first: Iterable[Publication]
+    oldest_first: Iterable[SnapshotInfo]
     """Read as far as it is asked for."""
     size: Callable[[], int]
     keep_last: int = 1
@@ -24,14 +24,14 @@ class StandingLine:
     """Snapshots that nothing stands on: how many there are says nothing of them."""
 
 
-class Standing(ABC):
+class ExpirySource(ABC):
     """The snapshots that stand. Each answer is looked for when asked for: where nothing is old, it costs little."""
 
     goes_in_order: bool
     """Whether only the oldest may go, with no gap behind them."""
 
     @abstractmethod
-    def lines(self) -> Sequence[StandingLine]:
+    def lineages(self) -> Sequence[SnapshotLineage]:
         """Every line. A snapshot on several goes when each of them lets it go."""
 
     @abstractmethod

@@ -23,8 +23,8 @@ class LedgerEntry:
     commit_id: str | None
     snapshot_id: int
     at_ms: int
-    book: str | None = None
-    """What its listeners know and are still to be told, as ``commit/book.py`` writes it. None without listeners."""
+    journal: str | None = None
+    """What its listeners know and are still to be told, as ``commit/journal.py`` writes it. None without listeners."""
     identifiers: Identifiers | None = None
     """Of a batch job: all that are in, in whatever order they came. None of a stream, whose batches only go up."""
 
@@ -73,13 +73,13 @@ class Ledger:
 def extras_of(entry: LedgerEntry) -> list[Any]:
     """What an entry has beside its numbers, as its last fields: most have neither, and are not made longer by it."""
     if entry.identifiers is not None:
-        return [entry.book, entry.identifiers.to_fields()]
-    return [] if entry.book is None else [entry.book]
+        return [entry.journal, entry.identifiers.to_fields()]
+    return [] if entry.journal is None else [entry.journal]
 
 
 def extras_from(fields: Sequence[Any]) -> tuple[str | None, Identifiers | None]:
     """Read them again, or raise ``ValueError``."""
-    book = fields[0] if fields else None
-    if len(fields) > 2 or not (is_text(book) or (book is None and len(fields) != 1)):
+    journal = fields[0] if fields else None
+    if len(fields) > 2 or not (is_text(journal) or (journal is None and len(fields) != 1)):
         raise ValueError(f"an entry ends in {reprlib.repr(list(fields))}")
-    return book, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None
+    return journal, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None

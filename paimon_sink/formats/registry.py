@@ -95,8 +95,8 @@ def _partition_columns(options: SinkOptions, schema: pa.Schema) -> list[str]:
 
 def _check_partitioning(options: SinkOptions, table: Table) -> None:
     wanted = [_spelt(name) for name in options.partition_by]
-    if wanted and wanted != [_spelt(name) for name in table.partitioned_by]:
-        has = _listed(table.partitioned_by) or "nothing"
+    if wanted and wanted != [_spelt(name) for name in table.partition_spec]:
+        has = _listed(table.partition_spec) or "nothing"
         raise OptionError(
             f"Cannot write to {options.label}: partitionBy says {_listed(options.partition_by)}, the table is "
             f"partitioned by {has}. Drop partitionBy: it only matters when the table is created."

@@ -10,11 +10,11 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
-from paimon_sink.core.events import CommitEvent, Listener
+from paimon_sink.core.events import CommitEvent, CommitListener
 from paimon_sink.core.option_secrets import Masked
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Table
-from paimon_sink.listen.hushing import Hushed, hushed, said_by, secrets_in
+from paimon_sink.listen.redaction import RedactingListener, describe_error, redact, secrets_in
 
 __all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]
 
@@ -26,7 +26,7 @@ BUILT_IN = {
 }
 """Entry points of this package too; also where it is on the path without being installed, as Spark ships archives."""
 
-Factory = Callable[["ListenerContext"], Listener]
+Factory = Callable[["ListenerContext"], CommitListener]
 
 
 @dataclass(frozen=True)
@@ -50,29 +50,29 @@ def check_listeners(options: SinkOptions, table: Table | None = None) -> None:
         try:
             made = _factory(name)(_context(name, options, table))
         except PwcError as error:
-            if hushed(str(error), secrets) == str(error):
+            if redact(str(error), secrets) == str(error):
                 raise
-            raise OptionError(hushed(str(error), secrets)) from None
+            raise OptionError(redact(str(error), secrets)) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a constructor may raise anything
             raise OptionError(
-                f"Cannot write to {options.label}: the listener {name} cannot be made ({said_by(error, secrets)}). "
-                "Correct its settings, or leave it out of the option listeners."
+                f"Cannot write to {options.label}: the listener {name} cannot be made "
+                f"({describe_error(error, secrets)}). Correct its settings, or leave it out of the option listeners."
             ) from None
         if not callable(getattr(made, "on_commit", None)):
             raise OptionError(f"Cannot write to {options.label}: {name} is no listener, it has no method on_commit.")
 
 
-def load_listeners(options: SinkOptions, table: Table) -> dict[str, Listener]:
+def load_listeners(options: SinkOptions, table: Table) -> dict[str, CommitListener]:
     """The listeners of a writer. One that cannot be made any more fails when it is told, not before the commit."""
     return {name: _made(name, options, table) for name in options.listeners}
 
 
-def _made(name: str, options: SinkOptions, table: Table) -> Listener:
+def _made(name: str, options: SinkOptions, table: Table) -> CommitListener:
     try:
         made = _factory(name)(_context(name, options, table))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a batch must not be lost to a listener
         made = _Unmade(error)
-    return Hushed(made, _secrets(options))
+    return RedactingListener(made, _secrets(options))
 
 
 def _secrets(options: SinkOptions) -> tuple[str, ...]:

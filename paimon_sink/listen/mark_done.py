@@ -116,7 +116,7 @@ def _needed(settings: Settings, key: str, what: str) -> int:
 
 
 def _check_partitioned(table: Table) -> None:
-    if not table.partition_keys:
+    if not table.partition_source_columns:
         raise OptionError(
             f"Nothing of {table.label} can be marked done: it has no partitions. Leave mark-done out of the option "
             "listeners, or write to a table that is partitioned by a time."

@@ -21,7 +21,7 @@ from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file
 from paimon_sink.listen.settings import Settings
 from paimon_sink.storage.durable import replace_local, write_new
 
-__all__ = ["Metrics", "Totals", "figures", "samples"]
+__all__ = ["MetricTotals", "Metrics", "figures", "samples"]
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Metrics:
         settings.finish()
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
-        before = Totals.of(state)
+        before = MetricTotals.of(state)
         if before.commit == event.commit_id:
             # Counted already.
             return state
@@ -56,7 +56,7 @@ class Metrics:
             _logger(self._logger).info("%s", line)
         return asdict(totals)
 
-    def _expose(self, event: CommitEvent, totals: Totals) -> None:
+    def _expose(self, event: CommitEvent, totals: MetricTotals) -> None:
         assert self._prometheus is not None
         path = own_file(self._prometheus, table=event.table, location=event.location, commit_user=event.commit_user)
         # All of it or nothing: the collector may read at any moment.
@@ -67,7 +67,7 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Totals:
+class MetricTotals:
     """What the listener keeps between batches: running totals of a commit user, and where they end."""
 
     commit: str | None = None
@@ -80,7 +80,7 @@ class Totals:
     replays: int = 0
 
     @classmethod
-    def of(cls, state: Any) -> Totals:
+    def of(cls, state: Any) -> MetricTotals:
         if state is None:
             return cls()
         try:
@@ -91,7 +91,7 @@ class Totals:
             log.warning("The totals of the listener metrics cannot be read, they begin anew: %r", error)
             return cls()
 
-    def after(self, event: CommitEvent) -> Totals:
+    def after(self, event: CommitEvent) -> MetricTotals:
         return replace(
             self,
             commit=event.commit_id,
@@ -160,7 +160,7 @@ _COUNTERS = {
 }
 
 
-def samples(event: CommitEvent, totals: Totals) -> Iterator[Sample]:
+def samples(event: CommitEvent, totals: MetricTotals) -> Iterator[Sample]:
     """Counters and gauges of one user of one table. What is not known is left out."""
     labels = {"table": event.table, "user": event.commit_user, "location": event.location}
     for name, text in _COUNTERS.items():

@@ -2,7 +2,7 @@
 
 The files are listed first and the references are read afterwards, and once more right before anything is deleted. So
 whatever a batch brought in meanwhile has its name by then. A batch that is still under way is told by the age of its
-files. Should it be older than that all the same, its commit and the cleaning see each other (``core/notices.py``).
+files. Should it be older all the same, its commit and the cleaning see each other (``core/deletion_intents.py``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_sink.core.clock import Clock, SystemClock
+from paimon_sink.core.deletion_intents import encode_deletion_intent, new_temp_name
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
-from paimon_sink.core.notices import encode_notice, new_note
-from paimon_sink.formats.audit import FileKind, Problem, StoredFile, Trouble
+from paimon_sink.formats.audit import FileKind, Problem, ProblemKind, StoredFile
 from paimon_sink.formats.base import Table
 from paimon_sink.storage.store import Upload
 
@@ -138,7 +138,7 @@ def _is_old(file: Leftover, before_ms: int) -> bool:
 
 def _clock_of_the_store(table: Table) -> int:
     """Its ages are by its own clock. One that is behind ours would make a new file look old."""
-    path = table.store.join(table.location, table.note_path(new_note("clock")))
+    path = table.store.join(table.location, table.temp_file_path(new_temp_name("clock")))
     table.store.write(path, b"")
     try:
         found = [file for file in table.store.walk(path.rpartition("/")[0]) if file.path == path]
@@ -181,14 +181,14 @@ def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
 
 def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str], list[Problem]]:
     audit = table.audit()
-    lines = audit.lines()
-    total, done = sum(len(line.publications) for line in lines), 0
+    lines = audit.histories()
+    total, done = sum(len(line.snapshot_infos) for line in lines), 0
     files: dict[str, StoredFile] = {}
     problems: list[Problem] = []
     for line in lines:
         problems += line.problems
-        for publication in line.publications:
-            contents = audit.contents(line, publication)
+        for snapshot_info in line.snapshot_infos:
+            contents = audit.contents(line, snapshot_info)
             problems += contents.problems
             files.update((file.path, file) for file in contents.entered)
             done += 1
@@ -206,12 +206,12 @@ def _missing(table: Table, named: Iterable[StoredFile], listing: _Listing) -> It
         answers = readers.map(lambda path: table.store.exists(table.store.join(table.location, path)), unseen)
         for path, is_there in zip(unseen, answers, strict=True):
             if not is_there:
-                yield Problem(Trouble.MISSING_FILE, path, "is not there, although a snapshot names it")
+                yield Problem(ProblemKind.MISSING_FILE, path, "is not there, although a snapshot names it")
 
 
 def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     first = problems[0]
-    again = "Run it again" if first.trouble is Trouble.UNREACHABLE else "Run pwc verify and mend the table first"
+    again = "Run it again" if first.kind is ProblemKind.UNREACHABLE else "Run pwc verify and mend the table first"
     return CorruptTableError(
         f"Cannot clean {table.label}: {first.where} {first.what}, so it is not known which files are still needed. "
         f"Nothing was deleted. {again}."
@@ -221,8 +221,8 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
 def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
     if not orphans:
         return 0
-    notice = table.store.join(table.location, table.note_path(new_note()))
-    table.store.write(notice, encode_notice(file.path for file in orphans))
+    notice = table.store.join(table.location, table.temp_file_path(new_temp_name()))
+    table.store.write(notice, encode_deletion_intent(file.path for file in orphans))
     try:
         # After the notice: a batch may have landed since the first reading, or be about to.
         spared = _spared(table, before_ms, tell)

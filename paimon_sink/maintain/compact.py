@@ -27,7 +27,7 @@ from paimon_sink.core.errors import (
 )
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Filter, LiveFile, Plan, Replace, Table
+from paimon_sink.formats.base import CommitKind, Filter, LiveFile, Plan, Table
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
 from paimon_sink.write.task import write_task
 
@@ -40,7 +40,7 @@ __all__ = [
     "compact_groups",
     "discard",
     "plan",
-    "plan_as_asked",
+    "plan_from_options",
     "publish",
     "rewrite",
 ]
@@ -93,7 +93,7 @@ def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequen
     )
 
 
-def plan_as_asked(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
+def plan_from_options(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
     """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
     if options.where is not None:
         raise OptionError(
@@ -268,7 +268,7 @@ def _plan(rewrites: Sequence[Rewrite]) -> Plan:
         batch_id=None,
         query_id=None,
         files=written_files(messages),
-        replace=Replace.FILES,
+        replace=CommitKind.REWRITE,
         table_identity=identities.pop(),
         schema_ids=frozenset(message.schema_id for message in messages),
         removed=frozenset(path for found in rewrites for path in found.group.paths),

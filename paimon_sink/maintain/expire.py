@@ -12,8 +12,8 @@ from itertools import islice, takewhile
 
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError
-from paimon_sink.formats.base import Publication, Table
-from paimon_sink.formats.expiry import Expired, Standing, StandingLine
+from paimon_sink.formats.base import SnapshotInfo, Table
+from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
 
 __all__ = ["ExpiryReport", "Retention", "choose", "expire"]
 
@@ -36,17 +36,17 @@ class ExpiryReport:
 
     table: str
     dry_run: bool
-    chosen: tuple[Publication, ...] = ()
+    chosen: tuple[SnapshotInfo, ...] = ()
     removed: Expired = field(default_factory=Expired)
 
 
-def choose(standing: Standing, retention: Retention, *, now_ms: int) -> list[Publication]:
+def choose(standing: ExpirySource, retention: Retention, *, now_ms: int) -> list[SnapshotInfo]:
     """The snapshots that may go, oldest first. Pins are asked for only when there are some."""
-    old: dict[int, Publication] = {}
+    old: dict[int, SnapshotInfo] = {}
     kept: set[int] = set()
     # In order, what lies behind the most that may go need not be read.
     most = retention.most if standing.goes_in_order else None
-    for line in standing.lines():
+    for line in standing.lineages():
         going = {found.snapshot_id: found for found in islice(_old(line, retention, now_ms), most)}
         old |= going
         if not standing.goes_in_order and not line.only_by_age:
@@ -64,7 +64,7 @@ def choose(standing: Standing, retention: Retention, *, now_ms: int) -> list[Pub
     return free[: retention.most]
 
 
-def _old(line: StandingLine, retention: Retention, now_ms: int) -> Iterator[Publication]:
+def _old(line: SnapshotLineage, retention: Retention, now_ms: int) -> Iterator[SnapshotInfo]:
     """The snapshots of a line, oldest first, up to the first that is too young or among the newest."""
     if line.only_by_age and retention.older_than_ms is None:
         return
@@ -93,7 +93,7 @@ def expire(
     """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself."""
     clock, backoff = clock or SystemClock(), backoff or Backoff()
     for attempt in range(1, _ROUNDS + 1):
-        chosen = choose(table.standing(), retention, now_ms=clock.now_ms())
+        chosen = choose(table.expiry_source(), retention, now_ms=clock.now_ms())
         if dry_run or not chosen:
             return ExpiryReport(table.label, dry_run, tuple(chosen))
         try:

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from paimon_sink.formats.base import LiveFile
 
-__all__ = ["Group", "Partition", "files_after", "plan_a_little", "plan_groups", "small_files"]
+__all__ = ["Group", "Partition", "files_after", "plan_groups", "plan_incremental", "small_files"]
 
 Partition = tuple[str | None, ...]
 
@@ -52,14 +52,14 @@ class Group:
         return frozenset(file.path for file in self.files)
 
     @property
-    def files_to_come(self) -> int:
+    def estimated_files(self) -> int:
         """About how many files it becomes. Fewer when the rows compress better together, as they mostly do."""
         return max(1, math.ceil(self.size_bytes / self.target_bytes - _SEAM))
 
     @property
     def file_bytes(self) -> int:
         """The size at which its writer starts a new file: no small rest is left if the files can take it."""
-        even = self.size_bytes / self.files_to_come
+        even = self.size_bytes / self.estimated_files
         return math.ceil(max(self.target_bytes, 1.02 * even / _CLOSED_AT))
 
     def to_bytes(self) -> bytes:
@@ -93,11 +93,11 @@ def plan_groups(files: Iterable[LiveFile], *, target_bytes: int, min_files: int 
     for small in small_files(files, target_bytes=target_bytes).values():
         if len(small) >= min_files:
             cut = (Group(piece, target_bytes) for piece in _cut(small, target_bytes))
-            groups += [group for group in cut if group.files_to_come < len(group.files)]
+            groups += [group for group in cut if group.estimated_files < len(group.files)]
     return groups
 
 
-def plan_a_little(files: Iterable[LiveFile], *, target_bytes: int, min_files: int, most_bytes: int) -> list[Group]:
+def plan_incremental(files: Iterable[LiveFile], *, target_bytes: int, min_files: int, most_bytes: int) -> list[Group]:
     """Groups of at most ``most_bytes`` together, a partition where enough of the smallest files gathered.
 
     From the smallest up, a file is taken while it is no larger than all before it together. So a row is rewritten only
@@ -131,7 +131,7 @@ def small_files(files: Iterable[LiveFile], *, target_bytes: int) -> Mapping[Part
 
 def files_after(count: int, groups: Iterable[Group]) -> int:
     """About how many of ``count`` files there are once the groups are rewritten."""
-    return count - sum(len(group.files) - group.files_to_come for group in groups)
+    return count - sum(len(group.files) - group.estimated_files for group in groups)
 
 
 def _cut(files: Sequence[LiveFile], target_bytes: int) -> Iterator[tuple[LiveFile, ...]]:

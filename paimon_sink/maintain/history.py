@@ -9,17 +9,17 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.commit.book import Book
-from paimon_sink.formats.base import LedgerEntry, Publication
+from paimon_sink.commit.journal import ListenerJournal
+from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
 
-__all__ = ["Entry", "History", "ListenerState", "Totals", "User", "history", "rows_per_s"]
+__all__ = ["BatchFigures", "History", "HistoryTotals", "ListenerState", "User", "history", "rows_per_s"]
 
 _MOST_DIGITS = 18
 """No figure of ours is longer, and int() refuses very long ones."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class BatchFigures:
     """One snapshot."""
 
     snapshot_id: int
@@ -106,7 +106,7 @@ class ListenerState:
 
 
 @dataclass(frozen=True)
-class Totals:
+class HistoryTotals:
     """Over all snapshots that stand. A sum is over those that say, and None where none says."""
 
     snapshots: int
@@ -120,7 +120,7 @@ class Totals:
     small_files: int | None
     files_judged: int | None
     """Files of the snapshots that say how many of theirs are small."""
-    lost_rounds: int | None
+    lost_attempts: int | None
     commit_ms_median: float | None
     commit_ms_most: int | None
     lag_ms_median: float | None
@@ -135,9 +135,9 @@ class Totals:
 class History:
     """Oldest first; users by their last snapshot, newest first."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[BatchFigures, ...]
     users: tuple[User, ...]
-    totals: Totals
+    totals: HistoryTotals
     now_ms: int
     listeners: tuple[ListenerState, ...] = ()
     """Failing ones first."""
@@ -174,25 +174,25 @@ def rows_per_s(found: History, *, over_ms: int) -> float | None:
 
 
 def history(
-    publications: Sequence[Publication],
+    snapshot_infos: Sequence[SnapshotInfo],
     *,
     ledger: Mapping[str, LedgerEntry],
     now_ms: int,
     user: str | None = None,
-    books: Mapping[str, Book] | None = None,
+    books: Mapping[str, ListenerJournal] | None = None,
 ) -> History:
     """The figures of all snapshots, or of one user's. ``ledger`` was read before the snapshots were."""
-    chosen = [found for found in publications if user is None or found.commit_user == user]
+    chosen = [found for found in snapshot_infos if user is None or found.commit_user == user]
     entries = tuple(_entries(chosen))
     known = {name: entry for name, entry in ledger.items() if user is None or name == user}
-    heard = {name: book for name, book in (books or {}).items() if user is None or name == user}
+    heard = {name: journal for name, journal in (books or {}).items() if user is None or name == user}
     listeners = tuple(sorted(_listeners(entries, heard), key=_urgency))
     return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms, listeners)
 
 
-def _entries(publications: Iterable[Publication]) -> Iterable[Entry]:
+def _entries(snapshot_infos: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
     before: dict[str, int] = {}
-    for found in publications:
+    for found in snapshot_infos:
         name = found.commit_user
         last_ms = None
         if name is not None and not found.is_rewrite:
@@ -201,12 +201,12 @@ def _entries(publications: Iterable[Publication]) -> Iterable[Entry]:
         yield _entry(found, lag_ms=None if last_ms is None else max(0, found.at_ms - last_ms))
 
 
-def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
+def _entry(found: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
     own = {key: _number(found.properties.get(f"pwc.{key}")) for key in _OWN} if found.commit_id is not None else {}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = found.rows_added if found.kind == "append" else None
     rows = _first(own.get("rows"), others_rows)
-    return Entry(
+    return BatchFigures(
         snapshot_id=found.snapshot_id,
         at_ms=found.at_ms,
         commit_user=found.commit_user,
@@ -230,8 +230,8 @@ def _entry(found: Publication, *, lag_ms: int | None) -> Entry:
 _OWN = ("rows", "files", "bytes", "small-files", "attempts", "commit-ms")
 
 
-def _users(entries: Sequence[Entry], ledger: Mapping[str, LedgerEntry]) -> list[User]:
-    of_user: dict[str | None, list[Entry]] = {}
+def _users(entries: Sequence[BatchFigures], ledger: Mapping[str, LedgerEntry]) -> list[User]:
+    of_user: dict[str | None, list[BatchFigures]] = {}
     for entry in entries:
         of_user.setdefault(entry.commit_user, []).append(entry)
     found = [_user(name, own) for name, own in of_user.items()]
@@ -243,31 +243,31 @@ def _users(entries: Sequence[Entry], ledger: Mapping[str, LedgerEntry]) -> list[
     return sorted(found, key=lambda user: user.last_at_ms, reverse=True)
 
 
-def _user(name: str | None, entries: Sequence[Entry]) -> User:
+def _user(name: str | None, entries: Sequence[BatchFigures]) -> User:
     # Under the same name there may be work that is no batch: compaction, say.
     last = next((entry for entry in reversed(entries) if entry.batch_id is not None), entries[-1])
     rows = _sum(entry.rows for entry in entries)
     return User(name, len(entries), rows, last.batch_id, entries[-1].at_ms, last.query_id)
 
 
-def _listeners(entries: Sequence[Entry], books: Mapping[str, Book]) -> Iterable[ListenerState]:
+def _listeners(entries: Sequence[BatchFigures], books: Mapping[str, ListenerJournal]) -> Iterable[ListenerState]:
     times = {(entry.commit_user, entry.batch_id): entry.at_ms for entry in entries}
-    for user, book in books.items():
-        for name, seat in book.seats.items():
-            first = next(iter(book.owed_to(name)), None)
+    for user, journal in books.items():
+        for name, progress in journal.listeners.items():
+            first = next(iter(journal.owed_to(name)), None)
             # An event of several batches has the time of its last one.
             since = None if first is None else times.get((user, first.first_batch_id), first.at_ms)
-            yield ListenerState(name, user, seat.owed, seat.failures, seat.error, seat.failed_ms, since)
+            yield ListenerState(name, user, progress.owed, progress.failures, progress.error, progress.failed_ms, since)
 
 
 def _urgency(listener: ListenerState) -> tuple[bool, int, str, str]:
     return (not listener.is_failing, -listener.owed, listener.user, listener.name)
 
 
-def _totals(entries: Sequence[Entry]) -> Totals:
+def _totals(entries: Sequence[BatchFigures]) -> HistoryTotals:
     times = [entry.commit_ms for entry in entries if entry.commit_ms is not None]
     lags = [entry.lag_ms for entry in entries if entry.lag_ms is not None]
-    return Totals(
+    return HistoryTotals(
         snapshots=len(entries),
         batches=sum(entry.batch_id is not None for entry in entries),
         first_at_ms=entries[0].at_ms if entries else None,
@@ -278,7 +278,7 @@ def _totals(entries: Sequence[Entry]) -> Totals:
         size_bytes=_sum(entry.size_bytes for entry in entries),
         small_files=_sum(entry.small_files for entry in entries),
         files_judged=_sum(entry.files for entry in entries if entry.small_files is not None),
-        lost_rounds=_sum(None if entry.attempts is None else max(0, entry.attempts - 1) for entry in entries),
+        lost_attempts=_sum(None if entry.attempts is None else max(0, entry.attempts - 1) for entry in entries),
         commit_ms_median=statistics.median(times) if times else None,
         commit_ms_most=max(times, default=None),
         lag_ms_median=statistics.median(lags) if lags else None,

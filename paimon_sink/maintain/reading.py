@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.commit.book import Book, Seat
-from paimon_sink.commit.telling import standing_book
+from paimon_sink.commit.dispatch import current_journal
+from paimon_sink.commit.journal import ListenerJournal, ListenerProgress
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
-from paimon_sink.formats.base import LedgerEntry, Publication, Table
+from paimon_sink.formats.base import LedgerEntry, SnapshotInfo, Table
 from paimon_sink.maintain.history import History, history
 
 __all__ = ["UNREADABLE", "Reading", "read_table"]
@@ -19,39 +19,41 @@ UNREADABLE = "(cannot be read)"
 
 @dataclass(frozen=True)
 class Reading:
-    publications: Sequence[Publication]
+    snapshot_infos: Sequence[SnapshotInfo]
     """Oldest first."""
     ledger: Mapping[str, LedgerEntry]
-    books: Mapping[str, Book]
+    books: Mapping[str, ListenerJournal]
     """By commit user. Those without listeners have none."""
 
     def history(self, *, now_ms: int, user: str | None) -> History:
         """The figures of all snapshots, or of one user's."""
-        return history(self.publications, ledger=self.ledger, books=self.books, now_ms=now_ms, user=user)
+        return history(self.snapshot_infos, ledger=self.ledger, books=self.books, now_ms=now_ms, user=user)
 
 
 def read_table(
-    table: Table, *, user: str | None = None, known: Sequence[Publication] = (), newest: int | None = None
+    table: Table, *, user: str | None = None, known: Sequence[SnapshotInfo] = (), newest: int | None = None
 ) -> Reading:
     """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
     # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
-    head = table.look(commit_user=user or "")
+    head = table.load_head(commit_user=user or "")
     if head.table_identity != table.identity:
         raise TableChangedError(
             f"The table {table.label} was dropped and created again. Run it again to see the new one."
         )
     ledger = head.ledger.entries
-    told = {name: entry for name, entry in ledger.items() if entry.book is not None and user in (None, name)}
+    told = {name: entry for name, entry in ledger.items() if entry.journal is not None and user in (None, name)}
     return Reading(
-        publications=table.history(known=known, newest=newest),
+        snapshot_infos=table.history(known=known, newest=newest),
         ledger=ledger,
         books={name: _book(table, name, entry) for name, entry in told.items()},
     )
 
 
-def _book(table: Table, name: str, entry: LedgerEntry) -> Book:
+def _book(table: Table, name: str, entry: LedgerEntry) -> ListenerJournal:
     """One that cannot be read is a trouble of its own, not of those who look."""
     try:
-        return standing_book(table, name, entry)
+        return current_journal(table, name, entry)
     except CorruptTableError as error:
-        return Book(seats={UNREADABLE: Seat(failures=1, error=str(error), failed_ms=entry.at_ms)})
+        return ListenerJournal(
+            listeners={UNREADABLE: ListenerProgress(failures=1, error=str(error), failed_ms=entry.at_ms)}
+        )

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import PwcError, StorageError
-from paimon_sink.formats.audit import Audit, Line, Problem, StoredFile, Trouble
-from paimon_sink.formats.base import Ledger, LedgerEntry, Publication, Table
+from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, StoredFile
+from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo, Table
 
 __all__ = ["Orphan", "Progress", "Report", "verify"]
 
@@ -71,8 +71,8 @@ def verify(table: Table, *, deep: bool = False, progress: Progress | None = None
     report = _read(table, deep=deep, tell=tell)
     while report.problems:
         suspects = {found.where for found in report.problems}
-        again = {(found.trouble, found.where) for found in _read(table, deep=deep, tell=tell, only=suspects).problems}
-        agreed = tuple(found for found in report.problems if (found.trouble, found.where) in again)
+        again = {(found.kind, found.where) for found in _read(table, deep=deep, tell=tell, only=suspects).problems}
+        agreed = tuple(found for found in report.problems if (found.kind, found.where) in again)
         if agreed == report.problems:
             break
         report = replace(report, problems=agreed)
@@ -88,20 +88,20 @@ def _read(table: Table, *, deep: bool, tell: Progress, only: Set[str] | None = N
     audit = table.audit()
     # Before the snapshots are read: a batch that lands meanwhile must not make its files look like orphans.
     present = list(audit.files()) if only is None else []
-    lines = audit.lines()
+    lines = audit.histories()
     reading = _Reading()
-    total, done = sum(len(line.publications) for line in lines), 0
+    total, done = sum(len(line.snapshot_infos) for line in lines), 0
     for line in lines:
         reading.problems += line.problems
-        for publication in line.publications:
-            reading.add(line, publication, audit)
+        for snapshot_info in line.snapshot_infos:
+            reading.add(line, snapshot_info, audit)
             done += 1
             tell("snapshots", done, total)
         reading.problems += _doubled_batches(line)
         reading.problems += _ledger_order(line, audit)
     wanted = [file for file in reading.files.values() if only is None or file.path in only]
     reading.problems += _data_files(table, wanted, deep=deep, tell=tell)
-    main = lines[0].publications
+    main = lines[0].snapshot_infos
     return Report(
         table=table.label,
         deep=deep,
@@ -129,62 +129,62 @@ class _Reading:
     files: dict[str, StoredFile] = field(default_factory=dict)
     rows: int | None = 0
 
-    def add(self, line: Line, publication: Publication, audit: Audit) -> None:
-        contents = audit.contents(line, publication)
+    def add(self, line: RefHistory, snapshot_info: SnapshotInfo, audit: Audit) -> None:
+        contents = audit.contents(line, snapshot_info)
         self.problems += contents.problems
         self.files.update((file.path, file) for file in contents.entered)
         if not line.name:
             self.rows = contents.rows
-        where = _name(line, publication)
-        self.problems += _count(where, "rows in all", stated=publication.rows, counted=contents.rows)
-        self.problems += _count(where, "rows added", stated=publication.rows_added, counted=contents.rows_added)
+        where = _name(line, snapshot_info)
+        self.problems += _count(where, "rows in all", stated=snapshot_info.rows, counted=contents.rows)
+        self.problems += _count(where, "rows added", stated=snapshot_info.rows_added, counted=contents.rows_added)
 
 
-def _name(line: Line, publication: Publication) -> str:
-    return " of ".join(filter(None, (f"snapshot {publication.snapshot_id}", line.name)))
+def _name(line: RefHistory, snapshot_info: SnapshotInfo) -> str:
+    return " of ".join(filter(None, (f"snapshot {snapshot_info.snapshot_id}", line.name)))
 
 
 def _count(where: str, what: str, *, stated: int | None, counted: int | None) -> Iterator[Problem]:
     if stated is not None and counted is not None and stated != counted:
-        yield Problem(Trouble.WRONG_COUNT, where, f"says {stated:,} {what}, its manifests have {counted:,}")
+        yield Problem(ProblemKind.WRONG_COUNT, where, f"says {stated:,} {what}, its manifests have {counted:,}")
 
 
 # ---------------------------------------------------------------- batches and the ledger
 
 
-def _doubled_batches(line: Line) -> Iterator[Problem]:
+def _doubled_batches(line: RefHistory) -> Iterator[Problem]:
     """One batch is one snapshot. Of other engines, only appends count: they number other work as they like."""
-    first: dict[tuple[str | None, str | None, int], Publication] = {}
-    for found in line.publications:
+    first: dict[tuple[str | None, str | None, int], SnapshotInfo] = {}
+    for found in line.snapshot_infos:
         is_append = found.kind == "append" and (found.rows_added or 0) > 0
         if found.batch_id is None or (found.commit_id is None and not is_append):
             continue
         before = first.setdefault((found.commit_user, found.query_id, found.batch_id), found)
         if before is not found:
             yield Problem(
-                Trouble.DOUBLED_BATCH,
+                ProblemKind.DOUBLED_BATCH,
                 _name(line, found),
                 f"holds batch {found.batch_id} of {found.commit_user}, which snapshot {before.snapshot_id} holds too",
             )
 
 
-def _ledger_order(line: Line, audit: Audit) -> Iterator[Problem]:
+def _ledger_order(line: RefHistory, audit: Audit) -> Iterator[Problem]:
     before: Ledger | None = None
-    for found in line.publications:
+    for found in line.snapshot_infos:
         where = _name(line, found)
         try:
             ledger = audit.ledger(found)
         except PwcError as error:
-            yield Problem(Trouble.LEDGER, where, str(error))
+            yield Problem(ProblemKind.LEDGER, where, str(error))
             continue
         if ledger is None:
             continue
         complaints = [*_own_entry(found, ledger), *(_steps_back(before, ledger) if before is not None else ())]
-        yield from (Problem(Trouble.LEDGER, where, what) for what in complaints)
+        yield from (Problem(ProblemKind.LEDGER, where, what) for what in complaints)
         before = ledger
 
 
-def _own_entry(found: Publication, ledger: Ledger) -> Iterator[str]:
+def _own_entry(found: SnapshotInfo, ledger: Ledger) -> Iterator[str]:
     """A batch is in the ledger of the snapshot that holds it, and no entry is of a later snapshot."""
     if found.batch_id is not None and found.commit_id is not None:
         entry = ledger.entries.get(found.commit_user or "")
@@ -247,16 +247,16 @@ def _data_file(table: Table, file: StoredFile, *, deep: bool) -> Problem | None:
         size = table.store.size(path)
         if size != file.size_bytes:
             what = f"has {size:,} bytes, its manifest says {file.size_bytes:,}"
-            return Problem(Trouble.DAMAGED_FILE, file.path, what)
+            return Problem(ProblemKind.DAMAGED_FILE, file.path, what)
         rows = _rows_in(table, path, deep=deep) if _is_parquet(file) else file.rows
     except FileNotFoundError:
-        return Problem(Trouble.MISSING_FILE, file.path, f"is not there; it should have {file.rows:,} rows")
+        return Problem(ProblemKind.MISSING_FILE, file.path, f"is not there; it should have {file.rows:,} rows")
     except Exception as error:  # noqa: BLE001 - what came of one file does not end the report
         if _tells_of_the_file(error):
-            return Problem(Trouble.DAMAGED_FILE, file.path, f"cannot be read: {error}")
-        return Problem(Trouble.UNREACHABLE, file.path, f"cannot be had from the store: {error}")
+            return Problem(ProblemKind.DAMAGED_FILE, file.path, f"cannot be read: {error}")
+        return Problem(ProblemKind.UNREACHABLE, file.path, f"cannot be had from the store: {error}")
     if rows != file.rows:
-        return Problem(Trouble.DAMAGED_FILE, file.path, f"has {rows:,} rows, its manifest says {file.rows:,}")
+        return Problem(ProblemKind.DAMAGED_FILE, file.path, f"has {rows:,} rows, its manifest says {file.rows:,}")
     return None
 
 

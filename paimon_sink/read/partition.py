@@ -32,11 +32,15 @@ def partition_filters(table: Table, wanted: Mapping[str, str]) -> list[Filter]:
 
 def _condition(table: Table, name: str, text: str) -> Condition:
     try:
-        key = matching_column(name, table.partition_keys)
+        key = matching_column(name, table.partition_source_columns)
     except ConditionError as error:
         raise OptionError(f"Cannot read {table.label}: partition.{name} {error}.") from None
     if key is None:
-        partitioned = f"is partitioned by {', '.join(table.partition_keys)}" if table.partition_keys else "has none"
+        partitioned = (
+            f"is partitioned by {', '.join(table.partition_source_columns)}"
+            if table.partition_source_columns
+            else "has none"
+        )
         raise OptionError(
             f"Cannot read {table.label}: partition.{name} names no partition column; the table {partitioned}."
         )

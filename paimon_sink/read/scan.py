@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from paimon_sink.core.condition_rows import rows_that_meet
+from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.conditions import Condition
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Split, Table
@@ -31,4 +31,4 @@ def rows(table: Table, split: Split, columns: Sequence[str], wanted: Sequence[Co
     """The rows of a split that meet the conditions; with the columns, and maybe more that the conditions need."""
     needed = dict.fromkeys([*columns, *(one.column for one in wanted)])
     for batch in table.read_split(split, list(needed)):
-        yield rows_that_meet(wanted, batch)
+        yield apply_filters(wanted, batch)

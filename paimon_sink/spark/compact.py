@@ -15,7 +15,7 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_to_rewrite
-from paimon_sink.maintain.compact import Compaction, Rewrite, plan_as_asked, publish, rewrite
+from paimon_sink.maintain.compact import Compaction, Rewrite, plan_from_options, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.causes import cause_of
@@ -43,7 +43,7 @@ def compact(spark: SparkSession, progress: Progress | None = None, /, **options:
     """
     parsed = SinkOptions.parse(options, purpose=Purpose.READ, directory=directory_for(spark))
     table = open_to_rewrite(parsed)
-    planned = plan_as_asked(table, parsed, partition_filters(table, parsed.read_partition))
+    planned = plan_from_options(table, parsed, partition_filters(table, parsed.read_partition))
     return _rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)
 
 

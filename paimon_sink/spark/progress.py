@@ -20,9 +20,9 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import TableNotFoundError
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.formats.registry import open_table
-from paimon_sink.maintain.history import Entry, history
+from paimon_sink.maintain.history import BatchFigures, history
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.listener import (
@@ -194,7 +194,7 @@ class _Look:
     options: SinkOptions
     clock: Clock = field(default_factory=SystemClock)
     table: Table | None = None
-    seen: Sequence[Publication] = ()
+    seen: Sequence[SnapshotInfo] = ()
 
     def report(self, noted: _Noted) -> Report:
         commit, last_ms, error = None, None, None
@@ -234,13 +234,13 @@ class _Look:
     def _last_ms(self, table: Table, query: str) -> int | None:
         """As the ledger knows it, where only others wrote lately."""
         user = self.options.commit_user or query
-        entry = table.look(commit_user=user).ledger.entries.get(user)
+        entry = table.load_head(commit_user=user).ledger.entries.get(user)
         return entry.at_ms if entry is not None and entry.query_id == query else None
 
 
-def _commit(entry: Entry, publications: Sequence[Publication]) -> Report:
+def _commit(entry: BatchFigures, snapshot_infos: Sequence[SnapshotInfo]) -> Report:
     """With the names of the line that the listener ``metrics`` writes."""
-    found = next(one for one in publications if one.snapshot_id == entry.snapshot_id)
+    found = next(one for one in snapshot_infos if one.snapshot_id == entry.snapshot_id)
     watermark_ms = found.watermark_ms
     return {
         "user": entry.commit_user,

@@ -19,7 +19,7 @@ from paimon_sink.formats.registry import open_table
 from paimon_sink.read.scan import plan, rows, wanted_rows
 from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import TaskSettings, session_setting
-from paimon_sink.spark.reuse import ease_next_call
+from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 
 __all__ = ["NoStreamReader", "PwcReader"]
@@ -49,7 +49,7 @@ class PwcReader(ds.DataSourceReader):
         return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options))]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
-        ease_next_call()
+        cheapen_worker_reuse()
         table = open_table(self._options)
         wanted = wanted_rows(table, self._options)
         # Tasks know the session's settings; the process that plans does not.

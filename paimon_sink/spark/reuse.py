@@ -10,21 +10,21 @@ from zipimport import zipimporter
 
 import pyspark
 
-__all__ = ["ease_next_call"]
+__all__ = ["cheapen_worker_reuse"]
 
 _KEPT = "SPARK_REUSE_WORKER"
 """Spark sets it for workers that it keeps."""
 _modules_set_aside = 0
 
 
-def ease_next_call() -> None:
+def cheapen_worker_reuse() -> None:
     """To be called in every call. A micro-batch has one to plan, one for each task, and one to commit.
 
     What Spark does around a call grows with all that was ever imported, and takes longer than a small batch itself.
     """
     if _KEPT in os.environ:
         _set_archives_aside()
-        _set_objects_aside()
+        _freeze_gc()
 
 
 def _set_archives_aside() -> None:
@@ -44,7 +44,7 @@ def _is_of_spark(archive: Path) -> bool:
     return archive in Path(pyspark.__file__).parents or (home is not None and archive.is_relative_to(home))
 
 
-def _set_objects_aside() -> None:
+def _freeze_gc() -> None:
     """After each call Spark looks for garbage among all objects: 0.05 s. Those that imports made never become any."""
     global _modules_set_aside
     if len(sys.modules) > _modules_set_aside:

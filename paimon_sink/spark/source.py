@@ -10,7 +10,7 @@ from paimon_sink.core.options import Purpose, SinkOptions
 from paimon_sink.formats.registry import open_table
 from paimon_sink.spark.context import called_by_planner, directory_of_driver
 from paimon_sink.spark.reader import NoStreamReader, PwcReader
-from paimon_sink.spark.reuse import ease_next_call
+from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import spark_schema
 from paimon_sink.spark.writers import PwcBatchWriter, PwcStreamWriter
 
@@ -38,14 +38,14 @@ class PwcDataSource(DataSource):
         return NoStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
-        ease_next_call()
+        cheapen_worker_reuse()
         writer = PwcBatchWriter(self._parsed(Purpose.BATCH_WRITE), schema, overwrite)
         if called_by_planner():
             writer.check_plan()
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> PwcStreamWriter:
-        ease_next_call()
+        cheapen_worker_reuse()
         writer = PwcStreamWriter(self._parsed(Purpose.STREAM_WRITE), schema, overwrite)
         if called_by_planner():
             writer.check_plan()

@@ -23,9 +23,9 @@ from paimon_sink.core.schema import align
 from paimon_sink.formats.base import Plan, Table
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.listen.loading import check_listeners, load_listeners
-from paimon_sink.maintain.tidy import tidy_after_commit
+from paimon_sink.maintain.after_commit import post_commit_maintenance
 from paimon_sink.spark.context import TaskSettings, to_the_end
-from paimon_sink.spark.reuse import ease_next_call
+from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import write_task
@@ -90,7 +90,7 @@ class _Writer:
         return False
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
-        ease_next_call()
+        cheapen_worker_reuse()
         table, incoming = self.prepare()
         settings = TaskSettings.current()
         message = write_task(
@@ -133,7 +133,7 @@ class _Writer:
         coordinator = self._coordinator()
         outcome = coordinator.commit(plan)
         if outcome.snapshot_id is not None and not outcome.already_committed:
-            tidy_after_commit(coordinator.table, self._options, plan)
+            post_commit_maintenance(coordinator.table, self._options, plan)
 
     def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""

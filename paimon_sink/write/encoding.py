@@ -9,9 +9,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["ROWS_THAT_TELL", "dictionary_columns"]
+__all__ = ["MIN_SAMPLE_ROWS", "dictionary_columns"]
 
-ROWS_THAT_TELL = 1_000
+MIN_SAMPLE_ROWS = 1_000
 """Two rows of the first partition say nothing of a million in the next."""
 
 _SAMPLE_ROWS = 1 << 15

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.messages import DataFile
-from paimon_sink.write.files import Attempt, RollingFile
+from paimon_sink.write.files import RollingFile, TaskAttempt
 
 __all__ = ["FanOut", "Limits"]
 
@@ -55,10 +55,10 @@ class _Part:
 class FanOut:
     """Takes aligned batches, gives closed files."""
 
-    def __init__(self, attempt: Attempt, limits: Limits) -> None:
+    def __init__(self, attempt: TaskAttempt, limits: Limits) -> None:
         self._attempt = attempt
         self._limits = limits
-        self._is_partitioned = bool(attempt.table.partition_keys)
+        self._is_partitioned = bool(attempt.table.partition_source_columns)
         self._parts: dict[tuple[Any, ...], _Part] = {}
         self._gathered = 0
         self._unsplit: list[pa.RecordBatch] = []
@@ -104,7 +104,7 @@ class FanOut:
 
     def _split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
         codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
-        columns = self._attempt.table.partition_columns(batch)
+        columns = self._attempt.table.partition_values(batch)
         for column in columns:
             encoded = pc.dictionary_encode(column, null_encoding="encode")
             pairs = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))
@@ -125,8 +125,9 @@ class FanOut:
         except (UnicodeDecodeError, OverflowError, ValueError) as error:
             table = self._attempt.table
             raise SchemaMismatchError(
-                f"Cannot write to {table.label}: a row has a value of {', '.join(table.partition_keys)} that no "
-                f"partition can be named by ({error}). Change or leave out such rows, or partition by another column."
+                f"Cannot write to {table.label}: a row has a value of {', '.join(table.partition_source_columns)} "
+                f"that no partition can be named by ({error}). Change or leave out such rows, or partition by another "
+                "column."
             ) from error
 
     def _shrink(self) -> Iterator[DataFile]:

@@ -18,9 +18,9 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import ClosedFile, Table
 from paimon_sink.storage.store import Output
-from paimon_sink.write.encoding import ROWS_THAT_TELL, dictionary_columns
+from paimon_sink.write.encoding import MIN_SAMPLE_ROWS, dictionary_columns
 
-__all__ = ["Attempt", "RollingFile"]
+__all__ = ["RollingFile", "TaskAttempt"]
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ _FULL = 0.9
 
 
 @dataclass
-class Attempt:
+class TaskAttempt:
     """What all files of one task attempt share: the table, its id in their names, and the bytes a row takes on disk."""
 
     table: Table
@@ -61,7 +61,7 @@ class Attempt:
 class RollingFile:
     """Writes row groups of one partition; starts a new file when the current one reaches the target size."""
 
-    def __init__(self, attempt: Attempt, partition: tuple[Any, ...]) -> None:
+    def __init__(self, attempt: TaskAttempt, partition: tuple[Any, ...]) -> None:
         self._attempt = attempt
         self._partition = partition
         self._open: _OpenFile | None = None
@@ -77,7 +77,7 @@ class RollingFile:
     def write(self, rows: pa.Table) -> Iterator[DataFile]:
         """Write the rows, yielding each file they fill."""
         start = 0
-        if self._attempt.dictionaries is None and rows.num_rows >= ROWS_THAT_TELL:
+        if self._attempt.dictionaries is None and rows.num_rows >= MIN_SAMPLE_ROWS:
             self._attempt.dictionaries = dictionary_columns(rows)
         while start < rows.num_rows:
             if self._open is None:
@@ -116,7 +116,7 @@ class RollingFile:
 
 
 class _OpenFile:
-    def __init__(self, attempt: Attempt, partition: tuple[Any, ...]) -> None:
+    def __init__(self, attempt: TaskAttempt, partition: tuple[Any, ...]) -> None:
         self._attempt = attempt
         self._partition = partition
         self._path = attempt.next_path(partition)

@@ -15,7 +15,7 @@ from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.base import Table
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
-from paimon_sink.write.files import Attempt
+from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.offsets import with_offsets
 
 __all__ = ["write_task"]
@@ -37,7 +37,7 @@ def write_task(
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
-    attempt = Attempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
+    attempt = TaskAttempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
     fan_out = FanOut(attempt, limits or Limits())
     seen = _Seen(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)

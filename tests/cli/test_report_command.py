@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from paimon_sink.cli.main import cli
 from paimon_sink.cli.report_page import page
 from paimon_sink.cli.report_series import MOST_POINTS
-from paimon_sink.formats.base import Publication
+from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.maintain.history import history
 from tests.support.command_line import named
 from tests.support.engines import other_engine
@@ -203,11 +203,11 @@ def test_a_page_that_cannot_be_written_is_a_sentence_and_leaves_nothing(local_la
 # ---------------------------------------------------------------- large tables
 
 
-def many(count: int) -> list[Publication]:
+def many(count: int) -> list[SnapshotInfo]:
     figures = {"rows": "5", "files": "1", "small-files": "0", "attempts": "1", "commit-ms": "7"}
     properties = {f"pwc.{name}": text for name, text in figures.items()}
     return [
-        Publication(
+        SnapshotInfo(
             number, "append", f"user {number % 12}", number, None, f"c{number}", 1000 * number, number, 1,
             properties | ({"pwc.commit-ms": "9000"} if number == 777 else {}),
         )
@@ -247,8 +247,8 @@ def test_of_many_users_the_last_lane_is_all_others() -> None:
 @pytest.mark.parametrize("at_ms", [-(2**62), 0, 2**62], ids=["long ago", "in 1970", "far ahead"])
 def test_a_time_that_no_clock_has_does_not_stop_the_page(at_ms: int) -> None:
     odd = [
-        Publication(1, "append", "a", 0, None, None, at_ms, None, None, {}),
-        Publication(2, "append", "a", 1, None, None, 1_800_000_000_000, None, None, {}),
+        SnapshotInfo(1, "append", "a", 0, None, None, at_ms, None, None, {}),
+        SnapshotInfo(2, "append", "a", 1, None, None, 1_800_000_000_000, None, None, {}),
     ]
 
     read = Read(page(history(odd, ledger={}, now_ms=1_800_000_000_000), label="t", location="t", user=None))

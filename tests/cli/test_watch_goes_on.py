@@ -42,14 +42,14 @@ class _Broken:
     def __init__(self, lake: Lake) -> None:
         self.table: Table = lake.open()
         self.error: Exception | None = None
-        look = self.table.look
+        load_head = self.table.load_head
 
         def looking(*, commit_user: str) -> object:
             if self.error is not None:
                 raise self.error
-            return look(commit_user=commit_user)
+            return load_head(commit_user=commit_user)
 
-        self.table.look = looking  # type: ignore[method-assign,assignment]
+        self.table.load_head = looking  # type: ignore[method-assign,assignment]
 
 
 def test_batches_are_seen_as_they_arrive(lake: Lake) -> None:
@@ -136,7 +136,7 @@ def test_troubles_of_two_kinds_are_two_lines(local_lake: Lake) -> None:
         broken.error = PwcError(said)
         view = watching.again(view)
 
-    assert [(trouble.said, trouble.times, trouble.over_ms is None) for trouble in view.troubles] == [
+    assert [(kind.said, kind.times, kind.over_ms is None) for kind in view.troubles] == [
         ("two", 2, True),
         ("one", 1, False),
     ]
@@ -150,9 +150,9 @@ def test_a_table_that_was_dropped_is_said_with_its_last_figures(lake: Lake) -> N
     other_engine(lake).drop()
     view = watching.again(watching.again(view))
 
-    assert view.trouble is not None
-    assert view.trouble.said == "The table sales.orders was dropped. These are its last figures."
-    assert view.trouble.times == 2
+    assert view.kind is not None
+    assert view.kind.said == "The table sales.orders was dropped. These are its last figures."
+    assert view.kind.times == 2
     assert batches(view) == [0]
 
 
@@ -168,7 +168,7 @@ def test_a_table_that_was_created_again_is_watched_from_its_beginning(lake: Lake
     view = watching.again(view)
 
     assert batches(view) == [7]
-    assert view.trouble is None
+    assert view.kind is None
     assert view.troubles[0].said == "The table sales.orders was dropped. Another one stands there now."
 
 

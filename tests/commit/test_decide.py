@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paimon_sink.commit.decide import Attempt, Policy, Verdict, advance, decide, identifiers_with
+from paimon_sink.commit.decide import CommitRequest, Policy, Verdict, advance, decide, identifiers_with
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, RefusedError, StaleBatchError
 from paimon_sink.core.identifiers import FEW_RANGES, Identifiers
 from paimon_sink.formats.base import Claim, Ledger, LedgerEntry, Register
@@ -57,11 +57,11 @@ TAKEOVER = {"takeover": True}
 
 
 def verdict(ledger: Ledger, batch_id: int, query_id: str | None, policy: dict[str, Any]) -> Verdict:
-    return decide(ledger, Attempt("sales.orders", "u", batch_id, query_id), Policy(**policy))
+    return decide(ledger, CommitRequest("sales.orders", "u", batch_id, query_id), Policy(**policy))
 
 
-def job(identifier: int) -> Attempt:
-    return Attempt("sales.orders", "u", identifier, None, in_any_order=True)
+def job(identifier: int) -> CommitRequest:
+    return CommitRequest("sales.orders", "u", identifier, None, in_any_order=True)
 
 
 @pytest.mark.parametrize(

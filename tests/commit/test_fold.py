@@ -11,7 +11,7 @@ from paimon_sink.commit.fold import fold, fold_one_shot, replacement, written_fi
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Plan, Replace
+from paimon_sink.formats.base import CommitKind, Plan
 
 ORDERS = {"warehouse": "/lake", "table": "sales.orders"}
 
@@ -42,7 +42,7 @@ def test_messages_become_one_plan() -> None:
         batch_id=7,
         query_id="q",
         files=(first, second),
-        replace=Replace.NOTHING,
+        replace=CommitKind.APPEND,
         table_identity="table-1",
         schema_ids=frozenset({0, 1}),
     )
@@ -175,13 +175,13 @@ def test_a_batch_job_with_user_and_identifier_is_in_the_ledger() -> None:
 @pytest.mark.parametrize(
     ("overwrite", "dynamic", "expected"),
     [
-        pytest.param(False, False, Replace.NOTHING, id="append"),
-        pytest.param(False, True, Replace.NOTHING, id="append ignores the overwrite mode"),
-        pytest.param(True, False, Replace.WHOLE_TABLE, id="static"),
-        pytest.param(True, True, Replace.WRITTEN_PARTITIONS, id="dynamic"),
+        pytest.param(False, False, CommitKind.APPEND, id="append"),
+        pytest.param(False, True, CommitKind.APPEND, id="append ignores the overwrite mode"),
+        pytest.param(True, False, CommitKind.OVERWRITE, id="static"),
+        pytest.param(True, True, CommitKind.OVERWRITE_PARTITIONS, id="dynamic"),
     ],
 )
-def test_what_a_write_replaces(overwrite: bool, dynamic: bool, expected: Replace) -> None:
+def test_what_a_write_replaces(overwrite: bool, dynamic: bool, expected: CommitKind) -> None:
     assert replacement(overwrite=overwrite, dynamic=dynamic) is expected
 
     mode = "dynamic" if dynamic else "static"
@@ -192,10 +192,10 @@ def test_what_a_write_replaces(overwrite: bool, dynamic: bool, expected: Replace
 
 @pytest.mark.parametrize(
     ("replace", "nothing"),
-    [(Replace.NOTHING, True), (Replace.WRITTEN_PARTITIONS, True), (Replace.WHOLE_TABLE, False)],
+    [(CommitKind.APPEND, True), (CommitKind.OVERWRITE_PARTITIONS, True), (CommitKind.OVERWRITE, False)],
     ids=lambda value: getattr(value, "value", str(value)),
 )
-def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: Replace, nothing: bool) -> None:
+def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: CommitKind, nothing: bool) -> None:
     plan = Plan("u", 1, "q", (), replace, "table-1", frozenset({0}))
 
     assert plan.changes_nothing is nothing
@@ -208,15 +208,15 @@ def one_shot(*messages: TaskMessage, **extra: str) -> Plan:
 def test_an_overwrite_without_the_option_does_as_its_tasks_say() -> None:
     dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
 
-    assert one_shot(dynamic).replace is Replace.WRITTEN_PARTITIONS
-    assert one_shot(message(file(), query_id=None)).replace is Replace.WHOLE_TABLE
+    assert one_shot(dynamic).replace is CommitKind.OVERWRITE_PARTITIONS
+    assert one_shot(message(file(), query_id=None)).replace is CommitKind.OVERWRITE
 
 
 def test_the_option_wins_over_what_tasks_say_of_overwrites() -> None:
     dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
 
-    assert one_shot(dynamic, partitionOverwriteMode="static").replace is Replace.WHOLE_TABLE
-    assert one_shot(message(file()), partitionOverwriteMode="dynamic").replace is Replace.WRITTEN_PARTITIONS
+    assert one_shot(dynamic, partitionOverwriteMode="static").replace is CommitKind.OVERWRITE
+    assert one_shot(message(file()), partitionOverwriteMode="dynamic").replace is CommitKind.OVERWRITE_PARTITIONS
 
 
 def test_only_a_job_with_an_identifier_comes_in_any_order() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from paimon_sink.core.condition_rows import rows_that_meet
+from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.conditions import Condition, ConditionError, conditions, other_setting
 from paimon_sink.core.schema import SQL_TYPE
 
@@ -206,7 +206,7 @@ FLOATS = [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.5, None]
 def test_nan_infinities_and_zeros_are_compared_as_spark_does(kind: pa.DataType, text: str, wanted: list[int]) -> None:
     batch = pa.record_batch({"id": list(range(len(FLOATS))), "x": pa.array(FLOATS, kind)})
 
-    met = rows_that_meet(conditions(text, batch.schema), batch)
+    met = apply_filters(conditions(text, batch.schema), batch)
 
     assert met.column("id").to_pylist() == wanted
 
@@ -217,9 +217,9 @@ def test_numbers_become_doubles_as_spark_rounds_them() -> None:
         {"l": pa.array([2**53 + 1, 2**53]), "p": pa.array([Decimal("0.3"), digits], pa.decimal128(38, 38))}
     )
 
-    assert rows_that_meet(conditions("l = 9007199254740992e0", batch.schema), batch).num_rows == 2
-    assert rows_that_meet(conditions("p = 0.3D", batch.schema), batch).num_rows == 2
-    assert rows_that_meet(conditions("p = 0.3", batch.schema), batch).num_rows == 1
+    assert apply_filters(conditions("l = 9007199254740992e0", batch.schema), batch).num_rows == 2
+    assert apply_filters(conditions("p = 0.3D", batch.schema), batch).num_rows == 2
+    assert apply_filters(conditions("p = 0.3", batch.schema), batch).num_rows == 1
     # Arrow's own cast makes 0.8300000000000001 of it.
     price = pa.record_batch({"p": pa.array([Decimal("0.83")], pa.decimal128(6, 2))})
-    assert rows_that_meet(conditions("p = 0.83D", price.schema), price).num_rows == 1
+    assert apply_filters(conditions("p = 0.83D", price.schema), price).num_rows == 1

@@ -97,11 +97,11 @@ def test_batches_are_known_again_and_the_ledger_is_as_it_was(lake: Lake) -> None
     filled(lake)
     other = lake.with_options(commitUser="other")
     other.append(3, rows(100))
-    before = lake.open().look(commit_user="test").ledger
+    before = lake.open().load_head(commit_user="test").ledger
 
     compact(lake)
 
-    assert lake.open().look(commit_user="test").ledger == before
+    assert lake.open().load_head(commit_user="test").ledger == before
     lake.append(5, rows(5))
     other.append(3, rows(100))
     lake.append(6, rows(6))
@@ -115,12 +115,12 @@ def test_a_user_who_is_silent_for_long_stays_in_the_ledger(lake: Lake) -> None:
     long_ago = FakeClock(int(time.time() * 1000) - 400 * 24 * 3600 * 1000)
     lake.write()
     Coordinator(lake.open(), clock=long_ago).commit(write_plan(lake, 7, rows(7)))
-    silent = lake.open().look(commit_user="test").ledger
+    silent = lake.open().load_head(commit_user="test").ledger
     other_engine(lake).append(rows(8))
 
     compact(lake)
 
-    assert lake.open().look(commit_user="test").ledger.entries.get("test") == silent.entries["test"]
+    assert lake.open().load_head(commit_user="test").ledger.entries.get("test") == silent.entries["test"]
     lake.append(7, rows(7))
     assert lake.ids() == [7, 8]
 
@@ -313,7 +313,7 @@ def published(lake: Lake, *answers: Answer, failing_read_backs: int = 0) -> Comp
     """Publish through a table that lies, by somebody who never waits and soon gives up."""
     ready = rewritten(lake)
     table = LyingTable(lake.open(), *answers, failing_read_backs=failing_read_backs)
-    commit: Coordinator = coordinator(lake, table, bounds=Bounds(rounds=3, puts_a_round=2))
+    commit: Coordinator = coordinator(lake, table, bounds=Bounds(attempts=3, puts_per_attempt=2))
     return publish(table, ready, coordinator=commit)
 
 
@@ -358,7 +358,7 @@ def test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later
     table = LyingTable(inner, Answer.RAISES, before_put=iter_of(lambda: None, lambda: compact(lake)))
 
     with pytest.raises(FilesReplacedError):
-        publish(table, ready, coordinator=coordinator(lake, table, bounds=Bounds(rounds=3, puts_a_round=2)))
+        publish(table, ready, coordinator=coordinator(lake, table, bounds=Bounds(attempts=3, puts_per_attempt=2)))
 
     # The new file of the first one stays: its put may still be on its way.
     assert {file.path for found in ready for file in found.message.files} <= set(lake.data_files())

@@ -80,7 +80,7 @@ def test_a_damaged_data_file_is_found_and_rolled_back_and_its_batches_come_again
     good = store.read(path_in(lake, path))
     store.write(path_in(lake, path), b"no Parquet")
     found = verify(lake.open()).problems
-    assert {problem.trouble.value for problem in found} == {"damaged file"}
+    assert {problem.kind.value for problem in found} == {"damaged file"}
     assert all(path in problem.where for problem in found)
 
     # Who has the file puts it back, and that is all.

@@ -9,7 +9,7 @@ import pytest
 
 from paimon_sink import PwcDataSource
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, StaleBatchError
-from paimon_sink.formats.base import Publication
+from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.batches import coordinator, of_query, write_plan
 from tests.support.engines import OtherEngine
@@ -21,7 +21,7 @@ def of(lake: Lake, query_id: str, *ids: int) -> PwcCommitMessage:
     return of_query(lake.write(rows(*ids)), query_id)
 
 
-def nothing_changed(lake: Lake, before: list[Publication], *messages: PwcCommitMessage) -> None:
+def nothing_changed(lake: Lake, before: list[SnapshotInfo], *messages: PwcCommitMessage) -> None:
     assert lake.history() == before
     assert set(lake.files_of(messages)) <= set(lake.data_files()), "a refusal deletes nothing"
 

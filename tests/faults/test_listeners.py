@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from paimon_sink.commit.book import MOST_EVENTS
-from paimon_sink.commit.telling import standing_book
+from paimon_sink.commit.dispatch import current_journal
+from paimon_sink.commit.journal import MOST_EVENTS
 from paimon_sink.core.steps import Step
 from paimon_sink.errors import OptionError
 from tests.support.batches import of_query
@@ -42,8 +42,8 @@ def batches_told(notes: Path) -> list[int]:
 def state(lake: Lake) -> list[int]:
     """What the recorder knows by now."""
     table = lake.open()
-    entry = table.look(commit_user="test").ledger.entries["test"]
-    known: list[int] = standing_book(table, "test", entry).seats[RECORDER].state["batches"]
+    entry = table.load_head(commit_user="test").ledger.entries["test"]
+    known: list[int] = current_journal(table, "test", entry).listeners[RECORDER].state["batches"]
     return known
 
 
@@ -81,7 +81,7 @@ def test_an_empty_batch_is_none(told: Lake, notes: Path) -> None:
     assert batches_told(notes) == [0]
 
 
-@pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_TELL, Step.TOLD, RETURNED], ids=str)
+@pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED], ids=str)
 def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes: Path, step: Step | None) -> None:
     told.append(0, rows(0))
     killed_driver(told, Batch(1, (1,)), step)
@@ -99,7 +99,7 @@ def test_killed_at_random_between_publish_and_tell_again_and_again(told: Lake, n
     dice = random.Random(7)
     told.append(0, rows(0))
     for batch in range(1, KILLS + 1):
-        step = dice.choice([Step.AFTER_PUT, Step.COMMITTED, Step.BEFORE_TELL, Step.TOLD, RETURNED])
+        step = dice.choice([Step.AFTER_PUT, Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED])
         killed_driver(told, Batch(batch, (batch,)), step)
         if dice.random() < 0.5:
             # Spark plays it again. Otherwise it was written down, and the next one comes.
@@ -152,9 +152,11 @@ def test_its_last_error_is_on_record(told: Lake, notes: Path) -> None:
     for batch in range(3):
         told.append(batch, rows(batch))
     table = told.open()
-    seat = standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats[RECORDER]
-    assert (seat.failures, seat.owed, seat.error) == (3, 3, "RuntimeError: nobody home")
-    assert seat.failed_ms is not None
+    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
+        RECORDER
+    ]
+    assert (progress.failures, progress.owed, progress.error) == (3, 3, "RuntimeError: nobody home")
+    assert progress.failed_ms is not None
 
 
 @pytest.mark.needs("quick puts")
@@ -175,10 +177,10 @@ def test_a_state_too_large_to_keep_is_its_own_failure(lake: Lake) -> None:
     told = Lake(lake.options, lake.table, {**lake.extra, "listeners": "tests.support.listeners:Hoarder"})
     told.append(0, rows(0))
     table = told.open()
-    book = standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"])
-    seat = book.seats["tests.support.listeners:Hoarder"]
-    assert seat.state is None
-    assert "at most 65536 bytes are kept" in (seat.error or "")
+    journal = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"])
+    progress = journal.listeners["tests.support.listeners:Hoarder"]
+    assert progress.state is None
+    assert "at most 65536 bytes are kept" in (progress.error or "")
     assert told.ids() == [0]
 
 
@@ -241,8 +243,10 @@ def test_whatever_a_listener_does_the_batch_is_in_and_the_others_go_on(lake: Lak
     assert told.ids() == [0, 1, 2]
     assert batches_told(notes) == [0, 1, 2]
     table = told.open()
-    seat = standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats[path]
-    assert (seat.owed, seat.failures) == (3, 3)
+    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
+        path
+    ]
+    assert (progress.owed, progress.failures) == (3, 3)
 
 
 def test_an_empty_batch_of_another_query_tells_nobody_in_the_name_of_this_one(told: Lake, notes: Path) -> None:

@@ -19,8 +19,8 @@ from tests.support.lying_table import Answer, LyingTable
 from tests.support.places import forms
 
 
-def lying(lake: Lake, table: LyingTable, *, puts_a_round: int = 3) -> Coordinator:
-    return coordinator(lake, table, bounds=Bounds(puts_a_round=puts_a_round))
+def lying(lake: Lake, table: LyingTable, *, puts_per_attempt: int = 3) -> Coordinator:
+    return coordinator(lake, table, bounds=Bounds(puts_per_attempt=puts_per_attempt))
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:
@@ -115,7 +115,7 @@ def test_a_put_that_lands_after_the_outcome_was_called_unknown_is_recognised_by_
     message = lake.write(rows(2, 3))
     table = LyingTable(lake.open(), Answer.RAISES_AND_LANDS_LATER, failing_read_backs=100)
     with pytest.raises(CommitUnknownError):
-        lying(lake, table, puts_a_round=1).commit(plan(lake, 7, message))
+        lying(lake, table, puts_per_attempt=1).commit(plan(lake, 7, message))
     assert lake.batch_ids() == [6]
 
     table.land_late_puts()
@@ -132,7 +132,7 @@ def test_a_put_that_arrives_after_its_replay_was_committed_changes_nothing(lake:
     message = lake.write(rows(2, 3))
     table = LyingTable(lake.open(), Answer.RAISES_AND_LANDS_LATER, failing_read_backs=100)
     with pytest.raises(CommitUnknownError):
-        lying(lake, table, puts_a_round=1).commit(plan(lake, 7, message))
+        lying(lake, table, puts_per_attempt=1).commit(plan(lake, 7, message))
 
     lake.append(7, rows(2, 3))
     table.land_late_puts()
@@ -193,7 +193,7 @@ def test_a_put_that_did_not_land_and_whose_place_was_taken_goes_on_top(lake: Lak
     with listening(once_at(Step.BEFORE_PUT, lambda: other.append(0, rows(3)))):
         outcome = lying(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.rounds) == (lake.snapshot_ids()[2], 2)
+    assert (outcome.snapshot_id, outcome.attempts) == (lake.snapshot_ids()[2], 2)
     assert lake.batch_ids() == [6, 0, 7]
     assert lake.ids() == [1, 2, 3]
 

@@ -69,7 +69,7 @@ def test_what_a_lost_round_merged_is_used_by_the_next_and_nothing_strays(full: L
     with listening(once_at(Step.BEFORE_PUT, lose)):
         outcome = coordinator(full).commit(write_plan(full, 3, rows(3)))
 
-    assert outcome.rounds == 2
+    assert outcome.attempts == 2
     assert len(set(written) & set(engine.manifests())) == 1
     assert engine.stray_metadata() == []
     assert full.ids() == engine.read_ids() == [0, 1, 2, 3, 10]
@@ -84,7 +84,7 @@ def test_retries_that_run_out_leave_nothing_of_what_they_merged(full: Lake, engi
             engine.append_beside(rows(next(others)))
 
     with listening(lose), pytest.raises(CommitConflictError, match="other writers won all 2 rounds"):
-        coordinator(full, bounds=Bounds(rounds=2)).commit(write_plan(full, 3, rows(3)))
+        coordinator(full, bounds=Bounds(attempts=2)).commit(write_plan(full, 3, rows(3)))
 
     assert engine.stray_metadata() == []
     assert full.ids() == engine.read_ids() == [0, 1, 2, 10, 11]
@@ -102,7 +102,7 @@ def test_nothing_is_removed_that_a_put_without_an_answer_names(full: Lake, engin
             table.fail_read_backs(100)
 
     with listening(lose_then_go_silent), pytest.raises(CommitUnknownError):
-        coordinator(full, table, bounds=Bounds(puts_a_round=1)).commit(write_plan(full, 3, rows(3)))
+        coordinator(full, table, bounds=Bounds(puts_per_attempt=1)).commit(write_plan(full, 3, rows(3)))
     table.land_late_puts()
 
     assert full.ids() == engine.read_ids() == [0, 1, 2, 3, 10]

@@ -30,7 +30,7 @@ def lake(request: pytest.FixtureRequest) -> Lake:
 
 
 def lying(lake: Lake, store: LyingStore) -> Coordinator:
-    return coordinator(lake, through(lake.open(), store), bounds=Bounds(puts_a_round=3))
+    return coordinator(lake, through(lake.open(), store), bounds=Bounds(puts_per_attempt=3))
 
 
 def write_hint(lake: Lake, hint: bytes | None) -> None:
@@ -167,7 +167,7 @@ def test_ledgers_of_version_1_are_read_for_as_long_as_the_version_lives(local_la
     ledger = (DATA / "ledger-v1.json").read_text().strip()
     PaimonEngine(local_lake).damage_ledger(ledger)
 
-    entries = local_lake.open().look(commit_user="nightly-ö").ledger.entries
+    entries = local_lake.open().load_head(commit_user="nightly-ö").ledger.entries
 
     assert entries["nightly-ö"].batch_id == 41
     assert entries["nightly-ö"].query_id is None

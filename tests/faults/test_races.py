@@ -161,7 +161,7 @@ def test_whatever_lands_between_look_and_put_costs_one_round_and_leaves_one_copy
     with listening(once_at(step, lambda: let_in(lake, engine))):
         outcome = coordinator(lake).commit(batch)
 
-    assert (outcome.rounds, outcome.snapshot_id, outcome.already_committed) == (2, lake.snapshot_ids()[-1], False)
+    assert (outcome.attempts, outcome.snapshot_id, outcome.already_committed) == (2, lake.snapshot_ids()[-1], False)
     assert lake.ids() == engine.read_ids() == ids
     assert engine.stray_metadata() == []
     assert lake.history()[-1].batch_id == 1
@@ -191,7 +191,7 @@ def test_retries_that_run_out_publish_nothing_and_keep_the_files(lake: Lake, eng
         listening(let_another_in),
         pytest.raises(CommitConflictError, match=rf"batch 1 to {lake.table}: other writers won all 2 rounds"),
     ):
-        coordinator(lake, bounds=Bounds(rounds=2)).commit(batch)
+        coordinator(lake, bounds=Bounds(attempts=2)).commit(batch)
 
     assert lake.ids() == engine.read_ids() == [0, 100, 101]
     assert {file.path for file in batch.files} <= set(lake.data_files())

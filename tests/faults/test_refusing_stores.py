@@ -30,12 +30,12 @@ ROOT = Path(__file__).parent.parent.parent
 def test_a_put_that_is_refused_for_a_while_is_tried_again(lake: Lake) -> None:
     lake.append(0, rows(0))
     batch = write_plan(lake, 1, rows(1))
-    table = LyingTable(lake.open(), *[Answer.RAISES] * (Bounds().puts_a_round - 1))
+    table = LyingTable(lake.open(), *[Answer.RAISES] * (Bounds().puts_per_attempt - 1))
 
     outcome = coordinator(lake, table).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.rounds) == (lake.snapshot_ids()[1], 1)
-    assert table.puts == Bounds().puts_a_round
+    assert (outcome.snapshot_id, outcome.attempts) == (lake.snapshot_ids()[1], 1)
+    assert table.puts == Bounds().puts_per_attempt
     assert lake.ids() == [0, 1]
 
 
@@ -48,7 +48,7 @@ def test_a_put_that_is_refused_for_good_fails_with_the_reason_and_its_replay_lan
     with pytest.raises(CommitUnknownError, match=rf"batch 1 on {lake.table}.*the connection broke"):
         coordinator(lake, table).commit(batch)
 
-    assert table.puts == Bounds().puts_a_round
+    assert table.puts == Bounds().puts_per_attempt
     assert lake.ids() == [0]
     assert {file.path for file in batch.files} <= set(lake.data_files())
     lake.append(1, rows(1))

@@ -317,7 +317,7 @@ def test_expiry_of_all_but_the_newest_while_the_commit_runs_costs_no_row(
     with listening(once_at(step, lambda: engine.expire(2))):
         outcome = coordinator(lake).commit(batch)
 
-    assert (outcome.rounds, outcome.snapshot_id) == (1, lake.snapshot_ids()[-1])
+    assert (outcome.attempts, outcome.snapshot_id) == (1, lake.snapshot_ids()[-1])
     assert lake.ids() == engine.read_ids() == [0, 1, 2, 3]
 
 
@@ -337,7 +337,7 @@ def test_an_overwrite_and_the_expiry_of_all_we_built_on_cost_a_round_and_no_row(
     with listening(once_at(step, overwrite_and_expire)):
         outcome = coordinator(lake).commit(batch)
 
-    assert (outcome.rounds, outcome.already_committed) == (2, False)
+    assert (outcome.attempts, outcome.already_committed) == (2, False)
     assert lake.ids() == engine.read_ids() == [2, 10]
 
 

@@ -47,7 +47,7 @@ def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger:
 
 
 def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
-    prepared = build(table, batch, table.look(commit_user=batch.commit_user), commit_id)
+    prepared = build(table, batch, table.load_head(commit_user=batch.commit_user), commit_id)
     assert table.put(prepared) is PutOutcome.LANDED
     return prepared
 
@@ -75,7 +75,7 @@ def test_a_created_table_says_what_it_is(place: Lake) -> None:
     opened = adapter(place).open(sink_options(place))
     assert opened is not None
     for table in (created, opened):
-        assert (table.label, table.schema_id, table.partition_keys) == (place.table, 0, ("day",))
+        assert (table.label, table.schema_id, table.partition_source_columns) == (place.table, 0, ("day",))
         assert table.schema.names == ["id", "day"]
         assert table.schema.field("id").type == pa.int64()
         assert table.compression == "zstd"
@@ -114,7 +114,7 @@ def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
 def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
     table = adapter(place).create(sink_options(place), SCHEMA, [])
 
-    head = table.look(commit_user="u")
+    head = table.load_head(commit_user="u")
 
     assert (head.snapshot_id, head.ledger) == (None, Ledger())
     assert head.table_identity == table.identity
@@ -125,7 +125,7 @@ def test_a_look_sees_what_was_put_since(place: Lake) -> None:
     table = place.open()
     put = publish(table, batch).snapshot_id
 
-    head = table.look(commit_user="test")
+    head = table.load_head(commit_user="test")
 
     assert head.snapshot_id == put != head.next_snapshot_id
     assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
@@ -136,7 +136,7 @@ def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
     other_engine(place).drop()
 
     with pytest.raises(TableChangedError, match=re.escape(place.table)):
-        table.look(commit_user="u")
+        table.load_head(commit_user="u")
 
 
 # ---------------------------------------------------------------- build, put, settle, discard
@@ -146,15 +146,15 @@ def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
     place.append(0, rows(1))
     table, batch = place.open(), write_plan(place, 1, rows(2))
 
-    head = table.look(commit_user="test")
+    head = table.load_head(commit_user="test")
     prepared = build(table, batch, head)
 
     assert prepared.snapshot_id == head.next_snapshot_id
     assert place.ids() == [1]
-    assert table.settle(prepared) is PutOutcome.ABSENT
+    assert table.resolve_outcome(prepared) is PutOutcome.ABSENT
     assert table.put(prepared) is PutOutcome.LANDED
     assert place.ids() == [1, 2]
-    assert table.settle(prepared) is PutOutcome.LANDED
+    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
 
 
 def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> None:
@@ -171,14 +171,14 @@ def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> N
 def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -> None:
     winner, loser = write_plan(place, 0, rows(1)), replace(write_plan(place, 0, rows(2)), commit_user="other")
     table = place.open()
-    head = table.look(commit_user="test")
+    head = table.load_head(commit_user="test")
     first, second = build(table, winner, head, "c-1"), build(table, loser, head, "c-2")
 
     assert table.put(first) is PutOutcome.LANDED
     assert table.put(second) is PutOutcome.LOST
 
-    assert table.settle(first) is PutOutcome.LANDED
-    assert table.settle(second) is PutOutcome.LOST
+    assert table.resolve_outcome(first) is PutOutcome.LANDED
+    assert table.resolve_outcome(second) is PutOutcome.LOST
     assert place.ids() == [1]
 
 
@@ -188,7 +188,7 @@ def test_a_put_that_is_repeated_settles_as_landed(place: Lake) -> None:
     prepared = publish(table, batch)
 
     assert table.put(prepared) in (PutOutcome.LOST, PutOutcome.LANDED)
-    assert table.settle(prepared) is PutOutcome.LANDED
+    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
     assert place.ids() == [1]
     assert len(place.history()) == 1
 
@@ -199,7 +199,7 @@ def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
     prepared = publish(table, batch)
     place.with_options(commitUser="other").append(0, rows(2))
 
-    assert table.settle(prepared) is PutOutcome.LANDED
+    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
     assert place.ids() == [1, 2]
 
 
@@ -208,7 +208,7 @@ def test_discarding_removes_what_was_built_and_nothing_else(place: Lake) -> None
     before, table = metadata(place), place.open()
     batch = write_plan(place, 1, rows(2))
 
-    prepared = build(table, batch, table.look(commit_user="test"))
+    prepared = build(table, batch, table.load_head(commit_user="test"))
     assert len(metadata(place)) > len(before)
     table.discard(prepared)
 
@@ -242,7 +242,7 @@ def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
     batch = write_plan(place, 0, rows(1))
     table = place.open()
 
-    table.check_fits(batch, table.look(commit_user="test"))
+    table.check_fits(batch, table.load_head(commit_user="test"))
 
 
 # ---------------------------------------------------------------- overwrites

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.base import SnapshotInfo, Table
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
@@ -16,8 +16,8 @@ def lake(request: pytest.FixtureRequest) -> Lake:
     return where.lake(request)
 
 
-def named(publications: list[Publication]) -> list[tuple[int, str | None, int | None]]:
-    return [(found.snapshot_id, found.commit_id, found.batch_id) for found in publications]
+def named(snapshot_infos: list[SnapshotInfo]) -> list[tuple[int, str | None, int | None]]:
+    return [(found.snapshot_id, found.commit_id, found.batch_id) for found in snapshot_infos]
 
 
 def counted(table: Table) -> list[str]:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from paimon_sink.cli.main import cli
 from paimon_sink.core.errors import StorageError
-from paimon_sink.formats.audit import Trouble
+from paimon_sink.formats.audit import ProblemKind
 from paimon_sink.maintain.verify import Report, verify
 from paimon_sink.storage.store import Store
 from tests.support.iceberg_engine import IcebergEngine, native
@@ -112,22 +112,22 @@ def broken_ledger(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "trouble"),
+    ("damage", "kind"),
     [
-        (remove_data, Trouble.MISSING_FILE),
-        (cut_data, Trouble.DAMAGED_FILE),
-        (swap_data, Trouble.DAMAGED_FILE),
-        (remove_manifest, Trouble.MISSING_FILE),
-        (damage_list, Trouble.BROKEN_METADATA),
-        (double_a_batch, Trouble.DOUBLED_BATCH),
-        (false_ledger, Trouble.LEDGER),
-        (broken_ledger, Trouble.LEDGER),
+        (remove_data, ProblemKind.MISSING_FILE),
+        (cut_data, ProblemKind.DAMAGED_FILE),
+        (swap_data, ProblemKind.DAMAGED_FILE),
+        (remove_manifest, ProblemKind.MISSING_FILE),
+        (damage_list, ProblemKind.BROKEN_METADATA),
+        (double_a_batch, ProblemKind.DOUBLED_BATCH),
+        (false_ledger, ProblemKind.LEDGER),
+        (broken_ledger, ProblemKind.LEDGER),
     ],
 )
-def test_planted_damage_is_found(lake: Lake, damage: Callable[[Lake], None], trouble: Trouble) -> None:
+def test_planted_damage_is_found(lake: Lake, damage: Callable[[Lake], None], kind: ProblemKind) -> None:
     damage(lake)
 
-    assert trouble in {problem.trouble for problem in check(lake).problems}
+    assert kind in {problem.kind for problem in check(lake).problems}
 
 
 def test_a_table_that_was_expired_and_rolled_back_is_sound(lake: Lake) -> None:
@@ -149,7 +149,7 @@ def test_a_file_of_a_rolled_back_snapshot_is_missed(lake: Lake) -> None:
     IcebergEngine(lake).roll_back(lake.snapshot_ids()[-2])
     gone.unlink()
 
-    assert {problem.trouble for problem in check(lake).problems} == {Trouble.MISSING_FILE}
+    assert {problem.kind for problem in check(lake).problems} == {ProblemKind.MISSING_FILE}
 
 
 def test_expiry_and_batches_beside_a_check_look_like_no_damage_and_no_orphans(lake: Lake) -> None:
@@ -175,9 +175,9 @@ def test_a_batch_that_lands_while_files_are_listed_leaves_no_orphans(lake: Lake)
 
     named = {
         file.path
-        for line in audit.lines()
-        for publication in line.publications
-        for file in audit.contents(line, publication).entered
+        for line in audit.histories()
+        for snapshot_info in line.snapshot_infos
+        for file in audit.contents(line, snapshot_info).entered
     }
 
     assert present - named - audit.metadata_files == set()
@@ -206,4 +206,4 @@ def test_trouble_with_the_store_is_not_called_damage(lake: Lake, monkeypatch: py
 
     monkeypatch.setattr(type(table.store), "read", refuse)
 
-    assert {problem.trouble for problem in verify(table).problems} == {Trouble.UNREACHABLE}
+    assert {problem.kind for problem in verify(table).problems} == {ProblemKind.UNREACHABLE}

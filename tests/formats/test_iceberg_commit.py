@@ -140,7 +140,7 @@ def test_refusals_are_lost_rounds_and_never_an_unknown_outcome(lake: Lake) -> No
 
     outcome = coordinator(lake, through(lake, *[is_refused] * 12)).commit(write_plan(lake, 1, rows(1)))
 
-    assert outcome.rounds == 13
+    assert outcome.attempts == 13
     assert lake.ids() == [0, 1]
     assert IcebergEngine(lake).stray_metadata() == []
 
@@ -155,7 +155,7 @@ def test_a_batch_that_landed_and_expired_before_the_read_back_is_known_by_its_le
     outcome = coordinator(lake, through(lake, lands_and_expires)).commit(write_plan(lake, 1, rows(1)))
 
     assert not outcome.already_committed
-    assert outcome.rounds == 1
+    assert outcome.attempts == 1
     assert lake.ids() == [0, 1, 2]
 
 
@@ -181,11 +181,11 @@ def test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost(lake: Lake,
 
 def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> None:
     table = through(lake, never_arrives)
-    late = build(table, write_plan(lake, 1, rows(1)), table.look(commit_user="test"))
+    late = build(table, write_plan(lake, 1, rows(1)), table.load_head(commit_user="test"))
     with pytest.raises(StorageError, match="nobody there"):
         table.put(late)
     lake.with_options(commitUser="other").append(0, rows(2))
-    assert table.settle(late) is PutOutcome.LOST
+    assert table.resolve_outcome(late) is PutOutcome.LOST
 
     table.discard(late)
 
@@ -195,11 +195,11 @@ def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> No
 
 def test_a_refused_commit_leaves_no_file_behind(lake: Lake) -> None:
     table = lake.open()
-    loser = build(table, write_plan(lake, 1, rows(1)), table.look(commit_user="test"))
+    loser = build(table, write_plan(lake, 1, rows(1)), table.load_head(commit_user="test"))
     lake.with_options(commitUser="other").append(0, rows(2))
 
     assert table.put(loser) is PutOutcome.LOST
-    assert table.settle(loser) is PutOutcome.LOST
+    assert table.resolve_outcome(loser) is PutOutcome.LOST
     table.discard(loser)
 
     assert IcebergEngine(lake).stray_metadata() == []
@@ -209,7 +209,7 @@ def test_losing_the_swap_itself_leaves_no_metadata_file(sqlite_lake: Lake, monke
     from pyiceberg.catalog.sql import SqlCatalog
 
     table = sqlite_lake.open()
-    loser = build(table, write_plan(sqlite_lake, 1, rows(1)), table.look(commit_user="test"))
+    loser = build(table, write_plan(sqlite_lake, 1, rows(1)), table.load_head(commit_user="test"))
     write_metadata = SqlCatalog._write_metadata
     raced: list[int] = []
 
@@ -250,13 +250,13 @@ def test_a_sequence_number_that_is_taken_meanwhile_is_a_lost_round(lake: Lake, h
     audit = lake.with_options(branch="audit")
     audit.append(1, rows(1))
     table = through(lake, *hands)
-    prepared = build(table, write_plan(lake, 1, rows(11)), table.look(commit_user="test"))
+    prepared = build(table, write_plan(lake, 1, rows(11)), table.load_head(commit_user="test"))
     audit.append(2, rows(2))
 
     with pytest.raises((StorageError, OSError)):
         table.put(prepared)
 
-    assert table.settle(prepared) is PutOutcome.LOST
+    assert table.resolve_outcome(prepared) is PutOutcome.LOST
 
 
 # ---------------------------------------------------------------- the table changes underneath
@@ -482,7 +482,7 @@ def test_a_time_before_the_tables_own_is_not_written_down(lake: Lake) -> None:
     table = lake.open()
     before = native(lake).metadata.last_updated_ms
     batch = write_plan(lake, 1, rows(1))
-    head = table.look(commit_user="test")
+    head = table.load_head(commit_user="test")
     prepared = table.build(batch, head, ledger=head.ledger, properties={}, commit_id="c", now_ms=1)
 
     table.put(prepared)

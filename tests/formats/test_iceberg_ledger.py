@@ -129,7 +129,7 @@ def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
         lake.with_options(commitUser=user).append(number, rows(number))
 
     assert lake.ids() == list(range(len(users)))
-    ledger = lake.open().look(commit_user="a").ledger
+    ledger = lake.open().load_head(commit_user="a").ledger
     assert {user: entry.batch_id for user, entry in ledger.entries.items()} == dict(zip(users, range(6), strict=True))
 
 

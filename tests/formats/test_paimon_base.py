@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from paimon_sink.core.errors import CommitUnknownError
-from paimon_sink.formats.audit import Trouble
+from paimon_sink.formats.audit import ProblemKind
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.maintain.verify import verify
 from tests.support import foreign
@@ -44,7 +44,7 @@ def rewrite(lake: Lake, snapshot_id: int, change: Callable[[dict[str, Any]], obj
 
 
 def broken(lake: Lake) -> list[str]:
-    return [found.where for found in verify(lake.open()).problems if found.trouble is Trouble.BROKEN_CHAIN]
+    return [found.where for found in verify(lake.open()).problems if found.kind is ProblemKind.BROKEN_CHAIN]
 
 
 def put_back_after_a_rollback(lake: Lake, republish: Callable[[], object]) -> None:
@@ -216,7 +216,7 @@ def test_a_ledger_is_not_believed_behind_merged_manifests_that_lack_its_files(la
     PaimonEngine(lake).merge_metadata()
     put_back_after_a_rollback(lake, lambda: lake.append(3, rows(30)))
 
-    ledger = lake.open().look(commit_user="test").ledger
+    ledger = lake.open().load_head(commit_user="test").ledger
 
     assert not ledger.complete
     assert "test" not in ledger.entries

@@ -22,5 +22,5 @@ def test_claims_are_on_record_until_they_are_released(paimon_place: Lake) -> Non
     table.release(claims[0])
     table.release(claims[0])
 
-    assert table.look(commit_user="u.v/w").ledger.claims == ()
+    assert table.load_head(commit_user="u.v/w").ledger.claims == ()
     assert len(paimon_place.files("pwc/claims/")) == 1

@@ -10,7 +10,7 @@ from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.formats.base import Plan, Replace, Table
+from paimon_sink.formats.base import CommitKind, Plan, Table
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.maintain.compact import COMMIT_USER, publish
 from tests.support import foreign
@@ -80,6 +80,6 @@ def _write(lake: Lake, number: int, snapshot: Any) -> None:
 
 
 def test_a_plan_that_removes_files_changes_something() -> None:
-    empty = Plan("user", None, None, (), Replace.FILES, None, frozenset(), removed=frozenset({"a"}))
+    empty = Plan("user", None, None, (), CommitKind.REWRITE, None, frozenset(), removed=frozenset({"a"}))
 
     assert not empty.changes_nothing

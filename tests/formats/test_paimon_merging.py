@@ -409,7 +409,7 @@ def test_what_a_lost_round_merged_is_used_by_the_next(local_lake: Lake) -> None:
     with listening(once_at(Step.BEFORE_PUT, lose)):
         outcome = coordinator(lake).commit(write_plan(lake, 3, rows(3)))
 
-    assert outcome.rounds == 2
+    assert outcome.attempts == 2
     assert [f"manifest/{manifest.file_name}" in strays for manifest in base(lake)] == [True, False]
     assert engine.stray_metadata() == []
     assert lake.ids() == engine.read_ids() == [0, 1, 2, 3, 10]
@@ -427,7 +427,7 @@ def test_what_a_lost_round_merged_goes_when_the_winner_merged_it_too(local_lake:
     # The same open table again, as a driver in one process has it.
     second = coordinator(lake, table).commit(write_plan(lake, 4, rows(4)))
 
-    assert (first.rounds, second.rounds) == (2, 1)
+    assert (first.attempts, second.attempts) == (2, 1)
     assert PaimonEngine(lake).stray_metadata() == []
     assert lake.ids() == [0, 1, 2, 3, 4, 10]
     assert verify(lake.open()).problems == ()

@@ -55,7 +55,7 @@ def test_errors_without_end_leave_the_outcome_unknown_and_a_replay_settles_it(
         rest_server.fail_next_commit(after_apply=False)
 
     with pytest.raises(CommitUnknownError, match=r"batch 1 on sales\.orders"):
-        coordinator(rest_lake, bounds=Bounds(puts_a_round=3)).commit(batch)
+        coordinator(rest_lake, bounds=Bounds(puts_per_attempt=3)).commit(batch)
     assert {file.path for file in batch.files} <= set(rest_lake.data_files())
 
     rest_lake.append(1, rows(2))
@@ -76,7 +76,7 @@ def test_two_writers_behind_a_catalog_both_land(rest_lake: Lake, rest_server: Re
     with listening(let_another_in_once):
         outcome = coordinator(rest_lake).commit(batch)
 
-    assert (outcome.snapshot_id, outcome.rounds) == (3, 2)
+    assert (outcome.snapshot_id, outcome.attempts) == (3, 2)
     assert rest_lake.ids() == [1, 2, 3]
     assert rest_server.commits_rejected == 1
 

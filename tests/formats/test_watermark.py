@@ -129,16 +129,16 @@ def test_a_round_that_is_lost_looks_again(lake: Lake) -> None:
     append(lake, 0, [1000])
     table = lake.open()
     batch = replace(plan(lake, 1, lake.write(timed(2000), schema=TIMED)), watermark_ms=2000)
-    look = table.look
+    load_head = table.load_head
 
     def after_another(*, commit_user: str) -> object:
-        seen = look(commit_user=commit_user)
+        seen = load_head(commit_user=commit_user)
         if len(lake.batch_ids()) == 1:
             rival = lake.with_options(commitUser="rival")
             rival.stream_writer(TIMED).commit([rival.write(timed(7000), schema=TIMED)], 0)
         return seen
 
-    table.look = after_another  # type: ignore[method-assign,assignment]
+    table.load_head = after_another  # type: ignore[method-assign,assignment]
     Coordinator(table).commit(batch)
     assert [found.watermark_ms for found in lake.history()] == [1000, 7000, 7000]
 

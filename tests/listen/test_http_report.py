@@ -176,10 +176,10 @@ def test_a_server_that_is_down_is_not_asked_for_every_partition_and_no_secret_is
         told.append(1, rows(6, day="2024-02-06"))
     assert len(server.asked) == 1
     assert len(told.files("_SUCCESS")) == 5
-    seat = seat_of(told, "mark-done")
-    assert "could not be told that partitions of sales.orders are done" in (seat.error or "")
+    progress = seat_of(told, "mark-done")
+    assert "could not be told that partitions of sales.orders are done" in (progress.error or "")
     assert SECRET not in caplog.text
-    assert SECRET not in (seat.error or "")
+    assert SECRET not in (progress.error or "")
 
     server.answers = [GOOD]
     server.asked.clear()

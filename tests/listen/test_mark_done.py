@@ -174,7 +174,7 @@ def test_killed_at_random_between_publish_and_tell_the_marks_are_right(lake: Lak
     created: dict[str, int] = {}
     told.append(0, rows(0))
     for batch in range(1, KILLS + 1):
-        step = dice.choice([Step.AFTER_PUT, Step.COMMITTED, Step.BEFORE_TELL, Step.TOLD, RETURNED])
+        step = dice.choice([Step.AFTER_PUT, Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED])
         killed_driver(told, Batch(batch, (batch,)), step)
         if dice.random() < 0.5:
             # Spark plays it again. Otherwise it was written down, and the next one comes.
@@ -212,9 +212,9 @@ def test_an_action_that_fails_does_not_hold_up_the_others_and_all_are_asked_agai
     told.append(0, rows(0, day="2024-02-02"), rows(0, day="2024-02-03"))
     told.append(1, rows(1, day="2024-02-04"))
     assert sorted(marks(told)) == ["2024-02-02", "2024-02-03"]
-    seat = seat_of(told, NAME)
-    assert (seat.failures, seat.owed) == (1, 1)
-    assert "custom of day=2024-02-02: RuntimeError: nobody home" in (seat.error or "")
+    progress = seat_of(told, NAME)
+    assert (progress.failures, progress.owed) == (1, 1)
+    assert "custom of day=2024-02-02: RuntimeError: nobody home" in (progress.error or "")
 
     (tmp_path / "broken").unlink()
     told.append(2, rows(2, day="2024-02-05"))

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from paimon_sink.commit.telling import standing_book
+from paimon_sink.commit.dispatch import current_journal
 from paimon_sink.core.events import CommitEvent
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.errors import OptionError
@@ -188,7 +188,7 @@ def test_where_nobody_set_logging_up_the_line_goes_to_the_standard_error(
 def test_telling_a_batch_twice_counts_it_once(lake: Lake, tmp_path: Path, collected: Path) -> None:
     told = measured(lake, file=tmp_path / "pwc.jsonl", prometheus=collected / "pwc.prom")
     told.append(0, rows(1, 2))
-    killed_driver(told, Batch(1, (3,)), Step.TOLD)
+    killed_driver(told, Batch(1, (3,)), Step.NOTIFIED)
     # Whoever loses the memo is told again.
     table = told.open()
     for path in told.files("told"):
@@ -349,8 +349,10 @@ def test_a_directory_that_goes_later_fails_the_listener_and_no_batch(lake: Lake,
     told.append(1, rows(2))
 
     table = told.open()
-    seat = standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats["metrics"]
-    assert "is no directory here" in (seat.error or "")
+    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
+        "metrics"
+    ]
+    assert "is no directory here" in (progress.error or "")
     collected.mkdir()
     told.append(2, rows(3))
 

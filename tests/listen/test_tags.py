@@ -96,7 +96,7 @@ def test_a_snapshot_that_is_gone_gets_no_tag(lake: Lake) -> None:
     assert tags(lake) == []
 
 
-@pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_TELL, Step.TOLD, RETURNED], ids=str)
+@pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED], ids=str)
 def test_a_driver_that_dies_leaves_no_hour_without_its_tag(local_lake: Lake, step: Step | None) -> None:
     told = tagging(local_lake)
     told.append(0, rows(ms("12:12")))
@@ -122,7 +122,7 @@ def test_who_starts_anew_goes_on_after_the_tags_that_are_there(local_lake: Lake)
 def test_when_a_snapshot_expired_before_the_listener_was_told_the_next_gets_the_tag(lake: Lake) -> None:
     told = tagging(lake)
     told.append(0, rows(ms("12:12")))
-    killed_driver(told, Batch(1, (ms("13:00"),)), Step.BEFORE_TELL)
+    killed_driver(told, Batch(1, (ms("13:00"),)), Step.BEFORE_NOTIFY)
     other = lake.with_options(commitUser="other")
     for batch in range(2):
         other.append(batch, rows(batch))

@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from paimon_sink.formats.base import Publication
-from paimon_sink.formats.expiry import Standing, StandingLine
+from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.formats.expiry import ExpirySource, SnapshotLineage
 from paimon_sink.maintain.expire import Retention, choose
 
 NOW = 100
 
 
-def snapshot(number: int) -> Publication:
+def snapshot(number: int) -> SnapshotInfo:
     """Committed at ten times its number."""
-    return Publication(number, "append", "u", number, None, None, 10 * number, None, None, {})
+    return SnapshotInfo(number, "append", "u", number, None, None, 10 * number, None, None, {})
 
 
 @dataclass
-class Shelf(Standing):
+class Shelf(ExpirySource):
     """Snapshots 1, 2, … on lines of their own, with pins, and a note of what was asked for."""
 
-    told: Sequence[StandingLine]
+    told: Sequence[SnapshotLineage]
     pinned: Collection[int] = ()
     goes_in_order: bool = True
     asked: list[str] = field(default_factory=list)
 
-    def lines(self) -> Sequence[StandingLine]:
+    def lineages(self) -> Sequence[SnapshotLineage]:
         return self.told
 
     def pins(self) -> Collection[int]:
@@ -36,9 +36,9 @@ class Shelf(Standing):
         return self.pinned
 
 
-def line(*numbers: int, keep_last: int = 1, keep_ms: int = 0, only_by_age: bool = False) -> StandingLine:
+def line(*numbers: int, keep_last: int = 1, keep_ms: int = 0, only_by_age: bool = False) -> SnapshotLineage:
     found = [snapshot(number) for number in numbers]
-    return StandingLine(found, lambda: len(found), keep_last, keep_ms, only_by_age)
+    return SnapshotLineage(found, lambda: len(found), keep_last, keep_ms, only_by_age)
 
 
 SEVEN = (1, 2, 3, 4, 5, 6, 7)
@@ -89,7 +89,7 @@ def test_pinned_ones_do_not_use_up_the_most_that_may_go() -> None:
     ],
     ids=["a branch keeps its head", "its own count", "its own age", "what nothing stands on", "and without an age"],
 )
-def test_several_lines(lines: list[StandingLine], retention: Retention, expected: list[int]) -> None:
+def test_several_lines(lines: list[SnapshotLineage], retention: Retention, expected: list[int]) -> None:
     shelf = Shelf(lines, goes_in_order=False)
 
     assert [found.snapshot_id for found in choose(shelf, retention, now_ms=NOW)] == expected
@@ -98,7 +98,7 @@ def test_several_lines(lines: list[StandingLine], retention: Retention, expected
 def test_where_nothing_is_old_one_snapshot_is_read_and_nothing_is_asked() -> None:
     read: list[int] = []
 
-    def oldest_first() -> Iterator[Publication]:
+    def oldest_first() -> Iterator[SnapshotInfo]:
         for number in (8, 9, 10):
             read.append(number)
             yield snapshot(number)
@@ -106,7 +106,7 @@ def test_where_nothing_is_old_one_snapshot_is_read_and_nothing_is_asked() -> Non
     def size() -> int:
         raise AssertionError("nobody needs to know")
 
-    shelf = Shelf([StandingLine(oldest_first(), size)])
+    shelf = Shelf([SnapshotLineage(oldest_first(), size)])
 
     assert choose(shelf, Retention(older_than_ms=50, keep_last=1), now_ms=NOW) == []
     assert read == [8]

@@ -83,7 +83,7 @@ def test_what_the_dead_left_goes_and_all_else_stays(place: Place, lake: Lake, ag
     live = set(lake.files())
     left = {*lake.files_of([lake.write(rows(8))]), *killed_commit(lake, 9)}
     if "odd names" in place.lacks:
-        others, temporary = set(), lake.open().note_path(f"x.{'0' * 32}")
+        others, temporary = set(), lake.open().temp_file_path(f"x.{'0' * 32}")
     put(lake, temporary, *others)
     ages.grow_old(lake)
     before = lake.files()

@@ -14,10 +14,10 @@ import pytest
 
 from paimon_sink.core.errors import CorruptTableError, StorageError, TableChangedError
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Plan, Replace, Table
-from paimon_sink.maintain import tidy
+from paimon_sink.formats.base import CommitKind, Plan, Table
+from paimon_sink.maintain import after_commit
+from paimon_sink.maintain.after_commit import is_due
 from paimon_sink.maintain.compact import plan, rewrite
-from paimon_sink.maintain.tidy import is_due
 from paimon_sink.maintain.verify import verify
 from tests.support import tasks
 from tests.support.batches import path_in
@@ -114,7 +114,7 @@ def test_without_the_option_nothing_is_rewritten(lake: Lake) -> None:
 
 
 def test_one_batch_in_so_many_looks_and_every_habit_of_a_stream_meets_one() -> None:
-    plan = Plan("user", 0, None, (), Replace.NOTHING, None, frozenset())
+    plan = Plan("user", 0, None, (), CommitKind.APPEND, None, frozenset())
     looking = [number for number in range(10_000) if is_due(replace(plan, batch_id=number), 20)]
 
     assert 400 < len(looking) < 600
@@ -128,7 +128,7 @@ def test_trouble_with_it_is_logged_and_never_fails_the_batch(
     def broken(table: Table, options: SinkOptions, plan: Plan) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setitem(tidy._CHORES, "compact small files", broken)
+    monkeypatch.setitem(after_commit._CHORES, "compact small files", broken)
 
     with caplog.at_level(logging.WARNING):
         lake.append(0, rows(0))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from paimon_sink.formats.base import LiveFile, Split
-from paimon_sink.maintain.groups import Group, Partition, files_after, plan_a_little, plan_groups
+from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups, plan_incremental
 
 TARGET = 1000
 
@@ -56,7 +56,7 @@ def test_a_large_partition_is_cut_into_groups_of_several_files_each() -> None:
     groups = plan_groups(files(*[100] * 1000), target_bytes=TARGET)
 
     assert len(groups) == 12
-    assert {group.files_to_come for group in groups} == {9}
+    assert {group.estimated_files for group in groups} == {9}
 
 
 @given(some.lists(some.integers(0, 3 * TARGET), max_size=200))
@@ -66,7 +66,7 @@ def test_afterwards_a_partition_has_about_as_many_files_as_it_needs(found: list[
 
     grouped = [member for group in groups for member in group.files]
     assert [member for member in live if member in grouped] == grouped, "in their order, and each once"
-    assert all(len(group.files) > group.files_to_come for group in groups)
+    assert all(len(group.files) > group.estimated_files for group in groups)
     # A file that is larger than the target is one all the same.
     ideal = math.ceil(sum(min(size, TARGET) for size in found) / TARGET)
     assert files_after(len(live), groups) <= 1.2 * ideal + 1
@@ -76,8 +76,8 @@ def test_afterwards_a_partition_has_about_as_many_files_as_it_needs(found: list[
 def test_what_was_compacted_is_not_compacted_again(found: list[int]) -> None:
     groups = plan_groups(files(*found), target_bytes=TARGET)
     for group in groups:
-        full, rest = divmod(group.size_bytes, math.ceil(group.size_bytes / group.files_to_come))
-        made = [math.ceil(group.size_bytes / group.files_to_come)] * full + ([rest] if rest else [])
+        full, rest = divmod(group.size_bytes, math.ceil(group.size_bytes / group.estimated_files))
+        made = [math.ceil(group.size_bytes / group.estimated_files)] * full + ([rest] if rest else [])
         assert plan_groups(files(*made), target_bytes=TARGET) == []
 
 
@@ -102,10 +102,10 @@ def test_a_group_survives_its_way_to_a_task() -> None:
     ],
 )
 def test_a_little_takes_the_smallest_that_are_alike(found: list[int], most: int, expected: list[list[int]]) -> None:
-    assert sizes(plan_a_little(files(*found), target_bytes=TARGET, min_files=3, most_bytes=most)) == expected
+    assert sizes(plan_incremental(files(*found), target_bytes=TARGET, min_files=3, most_bytes=most)) == expected
 
 
 def test_a_little_is_a_little_over_all_partitions() -> None:
     found = [*files(10, 10, partition=("a",)), *files(10, 10, partition=("b",)), *files(10, 10, partition=("c",))]
 
-    assert sizes(plan_a_little(found, target_bytes=TARGET, min_files=2, most_bytes=45)) == [[10, 10], [10, 10]]
+    assert sizes(plan_incremental(found, target_bytes=TARGET, min_files=2, most_bytes=45)) == [[10, 10], [10, 10]]

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_sink.commit.book import MOST_EVENTS, Book
+from paimon_sink.commit.journal import MOST_EVENTS, ListenerJournal
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.formats.base import LedgerEntry, Publication
+from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
 from paimon_sink.maintain.history import History, ListenerState, User, history, rows_per_s
 
 NOW = 1_000_000
 
 
-def ours(number: int, *, at_ms: int, user: str = "stream", batch: int | None = 0, **said: str) -> Publication:
+def ours(number: int, *, at_ms: int, user: str = "stream", batch: int | None = 0, **said: str) -> SnapshotInfo:
     figures = {"rows": "10", "files": "4", "bytes": "400", "small-files": "1", "attempts": "1", "commit-ms": "20"}
     figures |= {name.replace("_", "-"): text for name, text in said.items()}
     return snapshot(
@@ -39,8 +39,8 @@ def snapshot(
     rows_added: int | None = None,
     files_added: int | None = None,
     properties: Mapping[str, str] | None = None,
-) -> Publication:
-    return Publication(
+) -> SnapshotInfo:
+    return SnapshotInfo(
         number,
         kind,
         user,
@@ -55,8 +55,8 @@ def snapshot(
     )
 
 
-def told(*publications: Publication, user: str | None = None, **ledger: LedgerEntry) -> History:
-    return history(publications, ledger=ledger, now_ms=NOW, user=user)
+def told(*snapshot_infos: SnapshotInfo, user: str | None = None, **ledger: LedgerEntry) -> History:
+    return history(snapshot_infos, ledger=ledger, now_ms=NOW, user=user)
 
 
 def test_lag_is_counted_for_each_user_alone() -> None:
@@ -88,7 +88,7 @@ def test_totals_add_up_what_is_said() -> None:
 
     totals = found.totals
     assert (totals.snapshots, totals.batches, totals.rows, totals.files, totals.size_bytes) == (4, 2, 25, 10, 800)
-    assert (totals.commit_ms_median, totals.commit_ms_most, totals.lost_rounds) == (50, 90, 3)
+    assert (totals.commit_ms_median, totals.commit_ms_most, totals.lost_attempts) == (50, 90, 3)
     # The two files of the other engine may be small or not: they do not count as large.
     assert (totals.small_files, totals.small_share) == (4, 0.5)
     assert found.since_last_ms == NOW - 600
@@ -144,9 +144,9 @@ def test_a_user_whose_snapshots_are_gone_is_told_from_the_ledger() -> None:
 
 
 def test_one_user_alone_has_totals_of_its_own() -> None:
-    publications = (ours(1, at_ms=100, user="a"), ours(2, at_ms=900, user="b"), ours(3, at_ms=300, user="a"))
+    snapshot_infos = (ours(1, at_ms=100, user="a"), ours(2, at_ms=900, user="b"), ours(3, at_ms=300, user="a"))
 
-    found = told(*publications, user="a", b=LedgerEntry(0, None, "commit-2", 2, 900))
+    found = told(*snapshot_infos, user="a", b=LedgerEntry(0, None, "commit-2", 2, 900))
 
     assert [entry.snapshot_id for entry in found.entries] == [1, 3]
     assert (found.totals.rows, found.since_last_ms, len(found.users)) == (20, NOW - 300, 1)
@@ -205,13 +205,13 @@ def event(batch: int) -> CommitEvent:
     )
 
 
-def heard(*batches: int, failing: str | None = None) -> Book:
+def heard(*batches: int, failing: str | None = None) -> ListenerJournal:
     """What two listeners know after these batches: one took them all, the other none."""
-    book = Book()
+    journal = ListenerJournal()
     for batch in batches:
-        book = book.with_event(event(batch), ["fine", "other"]).told("fine", None)
-        book = book.failed("other", failing, now_ms=1000 * batch + 5) if failing is not None else book
-    return book
+        journal = journal.with_event(event(batch), ["fine", "other"]).acknowledged("fine", None)
+        journal = journal.failed("other", failing, now_ms=1000 * batch + 5) if failing is not None else journal
+    return journal
 
 
 def test_a_listener_fails_since_the_first_batch_that_it_did_not_take() -> None:
@@ -231,9 +231,9 @@ def test_one_that_is_owed_batches_and_did_not_fail_is_not_failing() -> None:
 
 def test_batches_that_were_put_together_do_not_hide_since_when_it_fails() -> None:
     batches = range(MOST_EVENTS + 20)
-    publications = [ours(batch + 1, at_ms=1000 * batch, user="a", batch=batch) for batch in batches]
+    snapshot_infos = [ours(batch + 1, at_ms=1000 * batch, user="a", batch=batch) for batch in batches]
 
-    found = history(publications, ledger={}, books={"a": heard(*batches, failing="gone")}, now_ms=NOW)
+    found = history(snapshot_infos, ledger={}, books={"a": heard(*batches, failing="gone")}, now_ms=NOW)
 
     assert (found.listeners[0].owed, found.listeners[0].failures) == (MOST_EVENTS, MOST_EVENTS + 20)
     assert found.listeners[0].since_ms == 0

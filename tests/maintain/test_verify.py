@@ -12,7 +12,7 @@ import pytest
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 
 from paimon_sink.core.errors import StorageError
-from paimon_sink.formats.audit import Trouble
+from paimon_sink.formats.audit import ProblemKind
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.maintain.verify import Report, verify
 from paimon_sink.storage.store import Store
@@ -23,8 +23,8 @@ from tests.support.lake import Lake, rows
 from tests.support.lying_store import LyingStore
 
 
-def troubles(report: Report) -> list[tuple[Trouble, str]]:
-    return [(found.trouble, found.where) for found in report.problems]
+def troubles(report: Report) -> list[tuple[ProblemKind, str]]:
+    return [(found.kind, found.where) for found in report.problems]
 
 
 def a_table(lake: Lake, *, batches: int = 4) -> Lake:
@@ -49,10 +49,10 @@ def read_bytes(lake: Lake, name: str) -> bytes:
 def file_of(lake: Lake, batch: int) -> str:
     """The data file of one batch of ``a_table``."""
     audit = lake.open().audit()
-    line = audit.lines()[0]
-    for publication in line.publications:
-        (file,) = audit.contents(line, publication).entered
-        if publication.batch_id == batch:
+    line = audit.histories()[0]
+    for snapshot_info in line.snapshot_infos:
+        (file,) = audit.contents(line, snapshot_info).entered
+        if snapshot_info.batch_id == batch:
             return file.path
     raise AssertionError(batch)
 
@@ -77,8 +77,8 @@ def manifest_of(lake: Lake, snapshot_id: int) -> str:
     """The one manifest that a batch of ``a_table`` wrote."""
     table = lake.open()
     assert isinstance(table, PaimonTable)
-    publication = next(found for found in table.history() if found.snapshot_id == snapshot_id)
-    (manifest,) = ManifestListManager(table.native).read_delta(publication.native)
+    snapshot_info = next(found for found in table.history() if found.snapshot_id == snapshot_id)
+    (manifest,) = ManifestListManager(table.native).read_delta(snapshot_info.native)
     return f"manifest/{manifest.file_name}"
 
 
@@ -170,7 +170,7 @@ def test_a_deleted_data_file_is_found(lake: Lake) -> None:
     gone = file_of(lake, 1)
     delete(lake, gone)
 
-    assert troubles(verify(lake.open())) == [(Trouble.MISSING_FILE, gone)]
+    assert troubles(verify(lake.open())) == [(ProblemKind.MISSING_FILE, gone)]
 
 
 def test_a_truncated_data_file_is_found(lake: Lake) -> None:
@@ -178,7 +178,7 @@ def test_a_truncated_data_file_is_found(lake: Lake) -> None:
     name = file_of(lake, 2)
     store_bytes(lake, name, read_bytes(lake, name)[:-7])
 
-    assert troubles(verify(lake.open())) == [(Trouble.DAMAGED_FILE, name)]
+    assert troubles(verify(lake.open())) == [(ProblemKind.DAMAGED_FILE, name)]
 
 
 def test_a_data_file_with_a_garbled_footer_of_the_same_size_is_found(local_lake: Lake) -> None:
@@ -187,7 +187,7 @@ def test_a_data_file_with_a_garbled_footer_of_the_same_size_is_found(local_lake:
     whole = read_bytes(local_lake, name)
     store_bytes(local_lake, name, whole[:-40] + b"x" * 40)
 
-    assert troubles(verify(local_lake.open())) == [(Trouble.DAMAGED_FILE, name)]
+    assert troubles(verify(local_lake.open())) == [(ProblemKind.DAMAGED_FILE, name)]
 
 
 def test_garbled_rows_are_found_when_rows_are_read(local_lake: Lake) -> None:
@@ -197,7 +197,7 @@ def test_garbled_rows_are_found_when_rows_are_read(local_lake: Lake) -> None:
     store_bytes(local_lake, name, whole[:4] + b"\xff" * 60 + whole[64:])
 
     assert verify(local_lake.open()).good
-    assert troubles(verify(local_lake.open(), deep=True)) == [(Trouble.DAMAGED_FILE, name)]
+    assert troubles(verify(local_lake.open(), deep=True)) == [(ProblemKind.DAMAGED_FILE, name)]
 
 
 def test_a_data_file_with_another_number_of_rows_is_found(local_lake: Lake) -> None:
@@ -212,7 +212,7 @@ def test_a_data_file_with_another_number_of_rows_is_found(local_lake: Lake) -> N
 
     report = verify(local_lake.open())
 
-    assert troubles(report) == [(Trouble.DAMAGED_FILE, name)]
+    assert troubles(report) == [(ProblemKind.DAMAGED_FILE, name)]
     assert report.problems[0].what == "has 1 rows, its manifest says 2,000"
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_is_in_twice_is_found(local_lake: Lake) -> None:
     message = local_lake.append(0, rows(1, 2))
     local_lake.commit(1, message)
 
-    assert (Trouble.DOUBLED_FILE, "snapshot 2") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.DOUBLED_FILE, "snapshot 2") in troubles(verify(local_lake.open()))
 
 
 def test_files_that_nothing_names_are_listed_and_are_no_problem(lake: Lake) -> None:
@@ -247,7 +247,7 @@ def test_a_snapshot_gap_is_found(lake: Lake) -> None:
 
     report = verify(lake.open())
 
-    assert troubles(report) == [(Trouble.GAP, "snapshot 2")]
+    assert troubles(report) == [(ProblemKind.GAP, "snapshot 2")]
     assert report.data_files == 4, "what the snapshots on both sides of the gap name is still checked"
 
 
@@ -256,7 +256,7 @@ def test_a_broken_snapshot_is_found_by_name(local_lake: Lake, data: bytes) -> No
     a_table(local_lake)
     store_bytes(local_lake, "snapshot/snapshot-3", data)
 
-    assert (Trouble.BROKEN_METADATA, "snapshot/snapshot-3") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.BROKEN_METADATA, "snapshot/snapshot-3") in troubles(verify(local_lake.open()))
 
 
 @pytest.mark.parametrize("data", [b"", b"garbage", b"Obj\x01"], ids=repr)
@@ -267,7 +267,7 @@ def test_a_broken_manifest_is_found_once_although_every_later_snapshot_names_it(
 
     report = verify(local_lake.open())
 
-    assert troubles(report) == [(Trouble.BROKEN_METADATA, name)]
+    assert troubles(report) == [(ProblemKind.BROKEN_METADATA, name)]
     assert report.rows is None, "it cannot be counted, and is not guessed"
 
 
@@ -278,8 +278,8 @@ def test_a_missing_manifest_and_a_missing_list_are_found(local_lake: Lake) -> No
     delete(local_lake, listing)
 
     assert set(troubles(verify(local_lake.open()))) == {
-        (Trouble.MISSING_FILE, manifest),
-        (Trouble.MISSING_FILE, listing),
+        (ProblemKind.MISSING_FILE, manifest),
+        (ProblemKind.MISSING_FILE, listing),
     }
 
 
@@ -290,7 +290,7 @@ def test_a_manifest_that_lost_entries_is_found(local_lake: Lake) -> None:
     damaged = manifest_of(lake, 2)
     store_bytes(lake, damaged, read_bytes(lake, manifest_of(lake, 1)))
 
-    assert troubles(verify(lake.open())) == [(Trouble.WRONG_COUNT, damaged)]
+    assert troubles(verify(lake.open())) == [(ProblemKind.WRONG_COUNT, damaged)]
 
 
 @pytest.mark.parametrize("count", ["totalRecordCount", "deltaRecordCount"])
@@ -300,7 +300,7 @@ def test_a_snapshot_that_states_other_numbers_than_its_manifests_is_found(local_
 
     report = verify(local_lake.open())
 
-    assert troubles(report) == [(Trouble.WRONG_COUNT, "snapshot 2")]
+    assert troubles(report) == [(ProblemKind.WRONG_COUNT, "snapshot 2")]
     assert "says 77 rows" in report.problems[0].what
 
 
@@ -312,7 +312,7 @@ def test_a_commit_that_another_one_was_not_built_on_is_found(local_lake: Lake) -
 
     found = troubles(verify(local_lake.open()))
 
-    assert (Trouble.BROKEN_CHAIN, "snapshot 3") in found
+    assert (ProblemKind.BROKEN_CHAIN, "snapshot 3") in found
 
 
 # ---------------------------------------------------------------- planted damage: batches and the ledger
@@ -323,7 +323,7 @@ def test_a_doubled_batch_is_found(local_lake: Lake) -> None:
     twin = local_lake.snapshots()[1]
     rewrite_snapshot(local_lake, 3, lambda body: body.update(commitIdentifier=twin["commitIdentifier"]))
 
-    assert (Trouble.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
 
 
 def test_a_replay_that_another_engine_committed_again_is_found(lake: Lake) -> None:
@@ -331,7 +331,7 @@ def test_a_replay_that_another_engine_committed_again_is_found(lake: Lake) -> No
     foreign.append(lake, rows(1), commit_user="flink", identifier=7)
     foreign.append(lake, rows(1), commit_user="flink", identifier=7)
 
-    assert troubles(verify(lake.open())) == [(Trouble.DOUBLED_BATCH, "snapshot 3")]
+    assert troubles(verify(lake.open())) == [(ProblemKind.DOUBLED_BATCH, "snapshot 3")]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_a_ledger_that_is_out_of_order_is_found(
 
     report = verify(local_lake.open())
 
-    assert {found.trouble for found in report.problems} == {Trouble.LEDGER}
+    assert {found.kind for found in report.problems} == {ProblemKind.LEDGER}
     assert any(found.where == "snapshot 4" and what in found.what for found in report.problems)
 
 
@@ -362,7 +362,7 @@ def test_an_unreadable_ledger_is_found_by_its_snapshot(local_lake: Lake) -> None
     a_table(local_lake)
     rewrite_snapshot(local_lake, 2, lambda body: body["properties"].update({"pwc.ledger": "{"}))
 
-    assert (Trouble.LEDGER, "snapshot 2") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.LEDGER, "snapshot 2") in troubles(verify(local_lake.open()))
 
 
 # ---------------------------------------------------------------- tags, branches, and tables that move
@@ -379,7 +379,7 @@ def test_what_a_tag_keeps_is_checked_and_no_orphan(local_lake: Lake) -> None:
     delete(local_lake, kept)
 
     assert (whole.problems, whole.orphans, whole.tags_and_branches) == ((), (), ("tag first",))
-    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, kept)]
+    assert troubles(verify(local_lake.open())) == [(ProblemKind.MISSING_FILE, kept)]
 
 
 def test_what_a_branch_keeps_is_checked_and_no_orphan(local_lake: Lake) -> None:
@@ -393,7 +393,7 @@ def test_what_a_branch_keeps_is_checked_and_no_orphan(local_lake: Lake) -> None:
     delete(local_lake, kept)
 
     assert (whole.problems, whole.orphans, whole.tags_and_branches) == ((), (), ("branch test",))
-    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, kept)]
+    assert troubles(verify(local_lake.open())) == [(ProblemKind.MISSING_FILE, kept)]
 
 
 def test_a_table_that_is_expired_while_it_is_read_is_read_again(local_lake: Lake) -> None:
@@ -460,8 +460,8 @@ def test_a_damaged_tag_is_found_by_name_and_not_followed(local_lake: Lake) -> No
     store_bytes(local_lake, "tag/tag-out", json.dumps({**body, "baseManifestList": "../../x"}).encode())
 
     assert troubles(verify(local_lake.open())) == [
-        (Trouble.BROKEN_METADATA, "tag/tag-null"),
-        (Trouble.BROKEN_METADATA, "tag/tag-out"),
+        (ProblemKind.BROKEN_METADATA, "tag/tag-null"),
+        (ProblemKind.BROKEN_METADATA, "tag/tag-out"),
     ]
 
 
@@ -471,7 +471,7 @@ def test_a_schema_that_files_were_written_with_is_missed(local_lake: Lake) -> No
     local_lake.append(1, rows(9))
     delete(local_lake, "schema/schema-0")
 
-    assert (Trouble.MISSING_FILE, "schema/schema-0") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.MISSING_FILE, "schema/schema-0") in troubles(verify(local_lake.open()))
 
 
 @pytest.mark.parametrize("lost", [[4], [1, 2, 3, 4]], ids=["the newest", "all of them"])
@@ -480,14 +480,14 @@ def test_a_newest_snapshot_that_is_gone_is_missed(lake: Lake, lost: list[int]) -
     for snapshot_id in lost:
         delete(lake, f"snapshot/snapshot-{snapshot_id}")
 
-    assert troubles(verify(lake.open())) == [(Trouble.GAP, "snapshot 4")]
+    assert troubles(verify(lake.open())) == [(ProblemKind.GAP, "snapshot 4")]
 
 
 def test_an_index_manifest_that_is_gone_is_found(local_lake: Lake) -> None:
     a_table(local_lake)
     rewrite_snapshot(local_lake, 4, lambda body: body.update(indexManifest="index-manifest-1"))
 
-    assert troubles(verify(local_lake.open())) == [(Trouble.MISSING_FILE, "manifest/index-manifest-1")]
+    assert troubles(verify(local_lake.open())) == [(ProblemKind.MISSING_FILE, "manifest/index-manifest-1")]
 
 
 def test_files_of_a_changelog_and_of_a_tag_on_a_branch_are_no_orphans(local_lake: Lake) -> None:
@@ -521,7 +521,7 @@ def test_a_batch_that_is_in_as_an_append_and_as_an_overwrite_is_found(local_lake
     a_table(local_lake)
     rewrite_snapshot(local_lake, 3, lambda body: body.update(commitIdentifier=1, commitKind="OVERWRITE"))
 
-    assert (Trouble.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
+    assert (ProblemKind.DOUBLED_BATCH, "snapshot 3") in troubles(verify(local_lake.open()))
 
 
 def test_trouble_with_the_store_is_not_called_damage(local_lake: Lake) -> None:
@@ -529,7 +529,7 @@ def test_trouble_with_the_store_is_not_called_damage(local_lake: Lake) -> None:
     unlucky = file_of(local_lake, 1)
     table = through(local_lake.open(), _Refusing(local_lake.open().store, unlucky))
 
-    assert troubles(verify(table)) == [(Trouble.UNREACHABLE, unlucky)]
+    assert troubles(verify(table)) == [(ProblemKind.UNREACHABLE, unlucky)]
 
 
 class _Refusing(LyingStore):

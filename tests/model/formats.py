@@ -11,11 +11,11 @@ import pyarrow as pa
 from paimon_sink.formats.base import Table
 from paimon_sink.storage.store import Store
 
-__all__ = ["FormatActions", "Standing"]
+__all__ = ["ExpirySource", "FormatActions"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class ExpirySource:
     """One snapshot that stands: the data files its rows are in, and every other file it needs. Paths are absolute."""
 
     data_files: frozenset[str]
@@ -49,5 +49,5 @@ class FormatActions(ABC):
         """Differs whenever snapshots were added or taken away. Cheap: it is asked for after every step."""
 
     @abstractmethod
-    def standing(self) -> Mapping[int, Standing]:
+    def expiry_source(self) -> Mapping[int, ExpirySource]:
         """Every snapshot of the newest one's history that has not expired, oldest first, read anew where it changed."""

@@ -19,7 +19,7 @@ from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.table import IcebergTable
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.store import Store
-from tests.model.formats import FormatActions, Standing
+from tests.model.formats import ExpirySource, FormatActions
 from tests.support.batches import sink_options
 from tests.support.iceberg_engine import catalog
 from tests.support.lake import Lake
@@ -36,7 +36,7 @@ class IcebergActions(FormatActions):
         assert isinstance(table, IcebergTable)
         self.onlooker = self._honest = table
         self._catalog = catalog(self.lake)
-        self._standing: dict[int, Standing] = {}
+        self._standing: dict[int, ExpirySource] = {}
         self._manifests: dict[str, frozenset[str]] = {}
 
     def open(self, store: Store) -> Table:
@@ -62,9 +62,9 @@ class IcebergActions(FormatActions):
         expired = [snapshot.snapshot_id for snapshot in self._line()[:-keep]]
         if not expired:
             return
-        before = self.standing()
+        before = self.expiry_source()
         table.maintenance.expire_snapshots().by_ids(expired).commit()
-        after = self.standing()
+        after = self.expiry_source()
         named = frozenset[str]().union(*(one.metadata_files for one in after.values()))
         for snapshot_id in expired:
             for path in before[snapshot_id].metadata_files - named:
@@ -83,7 +83,7 @@ class IcebergActions(FormatActions):
     def version(self) -> object:
         return self._catalog.load_table(self.lake.table).metadata_location
 
-    def standing(self) -> Mapping[int, Standing]:
+    def expiry_source(self) -> Mapping[int, ExpirySource]:
         return {snapshot.snapshot_id: self._read(snapshot) for snapshot in self._line()}
 
     def _line(self) -> list[Snapshot]:
@@ -91,7 +91,7 @@ class IcebergActions(FormatActions):
         metadata = self._catalog.load_table(self.lake.table).metadata
         return list(ancestors(metadata, metadata.current_snapshot()))[::-1]
 
-    def _read(self, snapshot: Snapshot) -> Standing:
+    def _read(self, snapshot: Snapshot) -> ExpirySource:
         if snapshot.snapshot_id not in self._standing:
             try:
                 self._standing[snapshot.snapshot_id] = self._read_anew(snapshot)
@@ -99,12 +99,12 @@ class IcebergActions(FormatActions):
                 raise AssertionError(f"snapshot {snapshot.snapshot_id} names a file that is gone: {error}") from error
         return self._standing[snapshot.snapshot_id]
 
-    def _read_anew(self, snapshot: Snapshot) -> Standing:
+    def _read_anew(self, snapshot: Snapshot) -> ExpirySource:
         manifests = read_manifests(snapshot, self._honest.native.io)
         live = [path for manifest in manifests for path in self._live(manifest)]
         assert len(set(live)) == len(live), f"snapshot {snapshot.snapshot_id} names a file twice: {live}"
         names = [snapshot.manifest_list, *(manifest.manifest_path for manifest in manifests)]
-        return Standing(frozenset(live), frozenset(map(store_path, names)))
+        return ExpirySource(frozenset(live), frozenset(map(store_path, names)))
 
     def _live(self, manifest: Any) -> frozenset[str]:
         if manifest.manifest_path not in self._manifests:

@@ -20,7 +20,7 @@ from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.storage.store import Store
-from tests.model.formats import FormatActions, Standing
+from tests.model.formats import ExpirySource, FormatActions
 from tests.support import foreign
 from tests.support.lake import Lake
 
@@ -40,7 +40,7 @@ class PaimonActions(FormatActions):
         self.onlooker = self._honest = table
         self._foreign = foreign.table(self.lake)
         self._snapshot_directory = Path(table.location, "snapshot")
-        self._standing: dict[tuple[int, int], Standing] = {}
+        self._standing: dict[tuple[int, int], ExpirySource] = {}
         self._manifests: dict[str, list[tuple[bool, str]]] = {}
 
     def open(self, store: Store) -> Table:
@@ -85,7 +85,7 @@ class PaimonActions(FormatActions):
     def version(self) -> object:
         return [(name, self._stamp(name)) for name in self._ids()]
 
-    def standing(self) -> Mapping[int, Standing]:
+    def expiry_source(self) -> Mapping[int, ExpirySource]:
         return {snapshot_id: self._read(snapshot_id) for snapshot_id in self._ids()}
 
     def _ids(self) -> list[int]:
@@ -103,7 +103,7 @@ class PaimonActions(FormatActions):
     def _stamp(self, snapshot_id: int) -> int:
         return (self._snapshot_directory / f"snapshot-{snapshot_id}").stat().st_mtime_ns
 
-    def _read(self, snapshot_id: int) -> Standing:
+    def _read(self, snapshot_id: int) -> ExpirySource:
         # Not only the id: after a rollback another snapshot may stand in the same place.
         key = (snapshot_id, self._stamp(snapshot_id))
         if key not in self._standing:
@@ -113,14 +113,14 @@ class PaimonActions(FormatActions):
                 raise AssertionError(f"snapshot {snapshot_id} names a file that is gone: {error}") from error
         return self._standing[key]
 
-    def _read_anew(self, snapshot: Any) -> Standing:
+    def _read_anew(self, snapshot: Any) -> ExpirySource:
         manifests = [manifest.file_name for manifest in self._honest._lists.read_all(snapshot)]
         entries = [entry for name in manifests for entry in self._entries(name)]
         gone = {path for is_add, path in entries if not is_add}
         live = [path for is_add, path in entries if is_add and path not in gone]
         assert len(set(live)) == len(live), f"snapshot {snapshot.id} names a file twice: {live}"
         names = [snapshot.base_manifest_list, snapshot.delta_manifest_list, *manifests]
-        return Standing(
+        return ExpirySource(
             frozenset(os.path.join(self._location, path) for path in live),
             frozenset(os.path.join(self._location, "manifest", name) for name in names),
         )

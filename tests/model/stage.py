@@ -122,25 +122,25 @@ class Stage:
         return fold(messages, options=options, batch_id=batch.number, overwrite=False)
 
     def _coordinator(self, table: Table, policy: Policy) -> Coordinator:
-        return Coordinator(table, policy, bounds=Bounds(puts_a_round=3), clock=FakeClock())
+        return Coordinator(table, policy, bounds=Bounds(puts_per_attempt=3), clock=FakeClock())
 
     # ---------------------------------------------------------------- what anybody can see
 
     def rows(self) -> list[int]:
         """The ids of all rows in the newest snapshot."""
-        standing = self.actions.standing()
+        standing = self.actions.expiry_source()
         if not standing:
             return []
         return [row for path in list(standing.values())[-1].data_files for row in _ids_in(path)]
 
     def missing(self) -> list[str]:
         """Files that a standing snapshot names and that are not there."""
-        named = {path for one in self.actions.standing().values() for path in one.data_files | one.metadata_files}
+        named = {path for one in self.actions.expiry_source().values() for path in one.data_files | one.metadata_files}
         return sorted(path for path in named if not os.path.exists(path))
 
     def last_batches(self) -> dict[str, int]:
         """The ledger, as one look of an honest coordinator shows it."""
-        entries = self.actions.onlooker.look(commit_user="an onlooker").ledger.entries
+        entries = self.actions.onlooker.load_head(commit_user="an onlooker").ledger.entries
         return {user: entry.batch_id for user, entry in entries.items()}
 
 

@@ -195,7 +195,7 @@ MUTANTS = (
         "already-exists-is-lost",
         "'already exists' may be our own put: it is read back",
         COORDINATOR,
-        "                outcome = self.table.settle(prepared)\n",
+        "                outcome = self.table.resolve_outcome(prepared)\n",
         "                outcome = PutOutcome.LOST\n",
         (f"{ANSWERS}::test_a_put_with_a_lying_answer_is_committed_once",),
     ),
@@ -232,8 +232,8 @@ MUTANTS = (
         (f"{SLEEPERS}::test_a_put_into_a_gap_below_other_engines_is_not_acknowledged",),
     ),
     Mutant(
-        "files-deleted-when-rounds-run-out",
-        "files are kept when all rounds are lost",
+        "files-deleted-when-attempts-run-out",
+        "files are kept when all attempts are lost",
         COORDINATOR,
         "        self._release(plan, commit_id)\n        raise CommitConflictError(",
         "        self.table.drop_files(file.path for file in plan.files)\n        raise CommitConflictError(",
@@ -376,7 +376,7 @@ MUTANTS = (
         (f"{OPENING}::test_errors_never_show_secrets",),
     ),
     Mutant(
-        "trouble-is-absence",
+        "kind-is-absence",
         "only a missing file counts as missing",
         STORE,
         "        except Exception as error:\n            raise self._failed(verb, path, error) from error\n",

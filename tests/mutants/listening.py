@@ -10,8 +10,8 @@ LISTENERS = "tests/faults/test_listeners.py"
 WATERMARK = "tests/formats/test_watermark.py"
 COORDINATOR = "paimon_sink/commit/coordinator.py"
 FOLDING = "paimon_sink/commit/fold.py"
-BOOK = "paimon_sink/commit/book.py"
-TELLING = "paimon_sink/commit/telling.py"
+BOOK = "paimon_sink/commit/journal.py"
+TELLING = "paimon_sink/commit/dispatch.py"
 EVENT_TIME = "paimon_sink/write/event_time.py"
 
 LISTENING_MUTANTS = (
@@ -41,7 +41,7 @@ LISTENING_MUTANTS = (
     ),
     Mutant(
         "any-memo-is-believed",
-        "a memo counts only for the publication it was written after",
+        "a memo counts only for the snapshot_info it was written after",
         TELLING,
         'if body["commit"] != entry.commit_id:',
         'if not body["commit"]:',
@@ -51,16 +51,16 @@ LISTENING_MUTANTS = (
         "a-replay-tells-nobody",
         "what a dead driver did not tell is told with the replay",
         COORDINATOR,
-        "            self._telling.tell(\n",
-        "            outcome.already_committed or self._telling.tell(\n",
+        "            self._dispatch.notify(\n",
+        "            outcome.already_committed or self._dispatch.notify(\n",
         (f"{LISTENERS}::test_a_driver_that_dies_after_the_put_leaves_nobody_untold",),
     ),
     Mutant(
         "a-failing-listener-is-done-with",
         "a listener that failed is told again",
         BOOK,
-        "replace(seat, failures=seat.failures + 1, error=said, failed_ms=now_ms)",
-        "replace(seat, owed=seat.owed - 1, failures=seat.failures + 1, error=said, failed_ms=now_ms)",
+        "replace(progress, failures=progress.failures + 1, error=said, failed_ms=now_ms)",
+        "replace(progress, owed=progress.owed - 1, failures=progress.failures + 1, error=said, failed_ms=now_ms)",
         (f"{LISTENERS}::test_a_failing_listener_fails_no_batch_and_is_told_with_the_next",),
     ),
 )

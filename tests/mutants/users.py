@@ -100,7 +100,7 @@ USERS_MUTANTS = (
     Mutant(
         "iceberg-replace-is-a-batch",
         "an Iceberg snapshot of the operation replace brings no rows",
-        "paimon_sink/formats/iceberg/publications.py",
+        "paimon_sink/formats/iceberg/snapshot_info.py",
         "snapshot.summary.operation is Operation.REPLACE,",
         "snapshot.summary.operation is None,",
         (f"{HISTORY_COMMAND}::test_rows_that_a_compaction_rewrote_are_not_counted_as_written",),

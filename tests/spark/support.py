@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from paimon_sink.formats.base import LedgerEntry, Publication
+from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
 from tests.support.lake import Lake
 from tests.support.whole import assert_whole
 
@@ -89,7 +89,7 @@ def named_files(lake: Lake) -> list[str]:
     return found
 
 
-def _entry(snapshot: Publication) -> LedgerEntry:
+def _entry(snapshot: SnapshotInfo) -> LedgerEntry:
     assert snapshot.batch_id is not None
     return LedgerEntry(snapshot.batch_id, snapshot.query_id, snapshot.commit_id, snapshot.snapshot_id, snapshot.at_ms)
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from paimon_sink.spark import reuse
-from paimon_sink.spark.reuse import ease_next_call
+from paimon_sink.spark.reuse import cheapen_worker_reuse
 from tests.spark.support import save
 from tests.support.lake import Lake
 
@@ -53,7 +53,7 @@ def finders(under: Path) -> list[str]:
 def test_the_archives_of_spark_are_not_read_again(worker: Path) -> None:
     archive(worker / "pyspark.zip", "of_spark_one", "of_spark_two")
     importlib.import_module("of_spark_one")
-    ease_next_call()
+    cheapen_worker_reuse()
     # Were its list read again, nothing would be in it.
     (worker / "pyspark.zip").rename(worker / "elsewhere.zip")
     importlib.invalidate_caches()
@@ -64,7 +64,7 @@ def test_the_archives_of_spark_are_not_read_again(worker: Path) -> None:
 def test_other_archives_are_read_again_when_spark_says_so(worker: Path, tmp_path: Path) -> None:
     archive(tmp_path / "of_the_user.zip", "of_user_one")
     importlib.import_module("of_user_one")
-    ease_next_call()
+    cheapen_worker_reuse()
     assert finders(tmp_path) == [str(tmp_path / "of_the_user.zip")]
     archive(tmp_path / "of_the_user.zip", "of_user_one", "of_user_two")
     importlib.invalidate_caches()
@@ -72,14 +72,14 @@ def test_other_archives_are_read_again_when_spark_says_so(worker: Path, tmp_path
 
 
 def test_what_imports_made_is_set_aside_once_and_again_after_further_imports(worker: Path) -> None:
-    ease_next_call()
+    cheapen_worker_reuse()
     nothing_new = gc.get_freeze_count()
     archive(worker / "more.zip", "of_more")
     importlib.import_module("of_more")
-    ease_next_call()
+    cheapen_worker_reuse()
     after_import = gc.get_freeze_count()
     made_since: list[list[int]] = [[] for _ in range(10_000)]
-    ease_next_call()
+    cheapen_worker_reuse()
     assert nothing_new == 0
     assert after_import > 10_000
     assert gc.get_freeze_count() < after_import + len(made_since)
@@ -89,7 +89,7 @@ def test_a_process_that_spark_does_not_keep_is_left_alone(worker: Path, monkeypa
     monkeypatch.delenv("SPARK_REUSE_WORKER")
     archive(worker / "pyspark.zip", "of_spark_three")
     importlib.import_module("of_spark_three")
-    ease_next_call()
+    cheapen_worker_reuse()
     assert finders(worker) == [str(worker / "pyspark.zip")]
     assert gc.get_freeze_count() == 0
 

@@ -29,7 +29,7 @@ def test_a_stream_creates_its_table_and_every_batch_is_a_snapshot(
     query.awaitTermination()
 
     assert lake.ids() == list(range(20))
-    assert lake.open().partition_keys == ("day",)
+    assert lake.open().partition_source_columns == ("day",)
     snapshots = lake.snapshots()
     assert [snapshot["commitIdentifier"] for snapshot in snapshots] == [0, 1]
     assert {snapshot["commitUser"] for snapshot in snapshots} == {query.id}
@@ -346,7 +346,7 @@ def test_spark_does_not_pass_on_partition_by_of_a_stream_writer(
     writer.option("checkpointLocation", str(checkpoint.directory)).trigger(availableNow=True).start().awaitTermination()
 
     assert local_lake.ids() == list(range(5))
-    assert list(local_lake.open().partition_keys) == []
+    assert list(local_lake.open().partition_source_columns) == []
 
 
 @pytest.mark.everywhere

@@ -12,7 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Publication, Table
+from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.formats.registry import open_table
 from paimon_sink.spark.writers import PwcBatchWriter, PwcCommitMessage, PwcStreamWriter
 
@@ -97,7 +97,7 @@ class Lake:
         found = [json.loads(table.store.read(table.store.join(table.location, name))) for name in names]
         return sorted(found, key=lambda snapshot: int(snapshot["id"]))
 
-    def history(self) -> list[Publication]:
+    def history(self) -> list[SnapshotInfo]:
         return self.open().history()
 
     def snapshot_ids(self) -> list[int]:

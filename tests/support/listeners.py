@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paimon_sink.commit.book import Seat
-from paimon_sink.commit.telling import standing_book
+from paimon_sink.commit.dispatch import current_journal
+from paimon_sink.commit.journal import ListenerProgress
 from paimon_sink.listeners import CommitEvent, ListenerContext, WrittenPartition
 from tests.support.lake import Lake
 
@@ -72,10 +72,10 @@ def with_listener(lake: Lake, name: str, settings: Mapping[str, str], **extra: s
     return Lake(lake.options, lake.table, {**lake.extra, "listeners": name, **own, **extra})
 
 
-def seat_of(lake: Lake, name: str) -> Seat:
+def seat_of(lake: Lake, name: str) -> ListenerProgress:
     """What the table knows of a listener."""
     table = lake.open()
-    return standing_book(table, "test", table.look(commit_user="test").ledger.entries["test"]).seats[name]
+    return current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[name]
 
 
 def heard(notes: Path) -> list[Told]:

@@ -24,12 +24,12 @@ from paimon_sink.formats.base import (
     LiveFile,
     Plan,
     Prepared,
-    Publication,
     PutOutcome,
+    SnapshotInfo,
     Split,
     Table,
 )
-from paimon_sink.formats.expiry import Expired, Standing
+from paimon_sink.formats.expiry import Expired, ExpirySource
 
 __all__ = ["Answer", "LyingTable"]
 
@@ -64,8 +64,12 @@ class LyingTable(Table):
         self._before_put = before_put
         self._after_put = after_put
         self.label, self.location, self.store, self.identity = inner.label, inner.location, inner.store, inner.identity
-        self.schema_id, self.schema, self.partition_keys = inner.schema_id, inner.schema, inner.partition_keys
-        self.partitioned_by = inner.partitioned_by
+        self.schema_id, self.schema, self.partition_source_columns = (
+            inner.schema_id,
+            inner.schema,
+            inner.partition_source_columns,
+        )
+        self.partition_spec = inner.partition_spec
         self.compression, self.compression_level = inner.compression, inner.compression_level
 
     # ---------------------------------------------------------------- where it lies
@@ -97,11 +101,11 @@ class LyingTable(Table):
     def fail_read_backs(self, times: int) -> None:
         self._failing_read_backs = times
 
-    def settle(self, prepared: Prepared) -> PutOutcome:
+    def resolve_outcome(self, prepared: Prepared) -> PutOutcome:
         if self._failing_read_backs > 0:
             self._failing_read_backs -= 1
             raise StorageError(f"Cannot read snapshot {prepared.snapshot_id} back: the connection broke.")
-        return self.inner.settle(prepared)
+        return self.inner.resolve_outcome(prepared)
 
     # ---------------------------------------------------------------- where it is honest
 
@@ -111,14 +115,14 @@ class LyingTable(Table):
     def describe(self, file: ClosedFile) -> DataFile:
         return self.inner.describe(file)
 
-    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        return self.inner.partition_columns(batch)
+    def partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        return self.inner.partition_values(batch)
 
     def check_files(self, files: Sequence[DataFile]) -> None:
         self.inner.check_files(files)
 
-    def look(self, *, commit_user: str) -> Head:
-        return self.inner.look(commit_user=commit_user)
+    def load_head(self, *, commit_user: str) -> Head:
+        return self.inner.load_head(commit_user=commit_user)
 
     def check_fits(self, plan: Plan, head: Head) -> None:
         self.inner.check_fits(plan, head)
@@ -144,17 +148,17 @@ class LyingTable(Table):
     def release(self, claim: Claim) -> None:
         self.inner.release(claim)
 
-    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
         return self.inner.history(known=known, newest=newest)
 
     def audit(self) -> Audit:
         return self.inner.audit()
 
-    def note_path(self, name: str) -> str:
-        return self.inner.note_path(name)
+    def temp_file_path(self, name: str) -> str:
+        return self.inner.temp_file_path(name)
 
-    def standing(self) -> Standing:
-        return self.inner.standing()
+    def expiry_source(self) -> ExpirySource:
+        return self.inner.expiry_source()
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return self.inner.expire(snapshot_ids)

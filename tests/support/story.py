@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from paimon_sink.commit.decide import Attempt, Policy, decide
+from paimon_sink.commit.decide import CommitRequest, Policy, decide
 from paimon_sink.core.errors import RefusedError
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -101,10 +101,10 @@ class Story:
             lakes |= {name: self.lake.with_options(branch=name) for name in self.branches}
         for title, lake in lakes.items():
             for user in USERS:
-                ledger = lake.open().look(commit_user=user).ledger
+                ledger = lake.open().load_head(commit_user=user).ledger
                 for batch in range(BATCHES):
                     try:
-                        verdict = decide(ledger, Attempt("t", user, batch, None), Policy()).name
+                        verdict = decide(ledger, CommitRequest("t", user, batch, None), Policy()).name
                     except RefusedError as refusal:
                         verdict = type(refusal).__name__
                     found[title, user, batch] = verdict

@@ -27,7 +27,7 @@ __all__ = [
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
 COMMIT_STEPS = tuple(step for step in Step if step not in TASK_STEPS)
-TELL_STEPS = (Step.BEFORE_TELL, Step.TOLD)
+TELL_STEPS = (Step.BEFORE_NOTIFY, Step.NOTIFIED)
 """Of a commit. A compaction is nothing to tell of."""
 RETURNED = None
 """No step of ours: the call returned, and the process dies before Spark writes it down."""

@@ -13,14 +13,14 @@ from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
-from paimon_sink.formats.audit import Audit, Contents, FileKind, Line, Problem, StoredFile, Trouble
-from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
+from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
+from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
-from paimon_sink.formats.iceberg.publications import publication
+from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 
 __all__ = ["IcebergAudit"]
 
@@ -59,7 +59,7 @@ class IcebergAudit(Audit):
 
     # ------------------------------------------------------------ lines
 
-    def lines(self) -> list[Line]:
+    def histories(self) -> list[RefHistory]:
         """The branch of the table's own options first, under no name; then other branches, tags, and what is in none.
 
         The metadata is read here and not before: files that a batch brought in after it was read have no name in it.
@@ -70,7 +70,7 @@ class IcebergAudit(Audit):
         others = sorted(name for name in self._metadata.refs if name != self._branch)
         return [self._line("", self._branch), *(self._ref(name) for name in others), *self._rolled_back()]
 
-    def _rolled_back(self) -> Iterator[Line]:
+    def _rolled_back(self) -> Iterator[RefHistory]:
         """Snapshots that no branch and no tag stands on. Until they expire one may go back to them."""
         heads = [self._metadata.snapshot_by_id(ref.snapshot_id) for ref in self._metadata.refs.values()]
         held = {found.snapshot_id for head in heads for found in ancestors(self._metadata, head)}
@@ -79,54 +79,56 @@ class IcebergAudit(Audit):
         for last in stray:
             if last.snapshot_id not in parents:
                 line = [found for found in ancestors(self._metadata, last) if found.snapshot_id not in held][::-1]
-                yield Line(f"rolled back from {last.snapshot_id}", [publication(found) for found in line])
+                yield RefHistory(f"rolled back from {last.snapshot_id}", [snapshot_info(found) for found in line])
 
-    def _ref(self, name: str) -> Line:
+    def _ref(self, name: str) -> RefHistory:
         ref = self._metadata.refs[name]
         if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
             return self._line(f"branch {name}", name)
         snapshot = self._metadata.snapshot_by_id(ref.snapshot_id)
         if snapshot is None:
-            return Line(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)])
-        return Line(f"tag {name}", [publication(snapshot)])
+            return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)])
+        return RefHistory(f"tag {name}", [snapshot_info(snapshot)])
 
-    def _line(self, name: str, branch: str) -> Line:
+    def _line(self, name: str, branch: str) -> RefHistory:
         ref = self._metadata.refs.get(branch)
         if ref is None:
-            return Line(name, [])
+            return RefHistory(name, [])
         head = self._metadata.snapshot_by_id(ref.snapshot_id)
         if head is None:
-            return Line(name, [], [_headless(f"branch {branch}", ref.snapshot_id)])
+            return RefHistory(name, [], [_headless(f"branch {branch}", ref.snapshot_id)])
         snapshots = list(ancestors(self._metadata, head))[::-1]
-        return Line(name, [publication(found) for found in snapshots], list(self._ledger_problems(branch, snapshots)))
+        return RefHistory(
+            name, [snapshot_info(found) for found in snapshots], list(self._ledger_problems(branch, snapshots))
+        )
 
     def _ledger_problems(self, branch: str, line: Sequence[Snapshot]) -> Iterator[Problem]:
         where = f"ledger of branch {branch}"
         try:
             ledger = stored_ledger(self._metadata.properties, branch=branch, table=str(self._metadata.table_uuid))
         except CorruptTableError as error:
-            yield Problem(Trouble.LEDGER, where, str(error))
+            yield Problem(ProblemKind.LEDGER, where, str(error))
             return
-        standing = {snapshot.snapshot_id: publication(snapshot) for snapshot in line}
+        standing = {snapshot.snapshot_id: snapshot_info(snapshot) for snapshot in line}
         for user, entry in ledger.entries.items():
             found = standing.get(entry.snapshot_id)
             # Of a snapshot that expired or was rolled back, the property is all there is.
             if found is not None and not _is_of(found, user, entry):
                 yield Problem(
-                    Trouble.LEDGER,
+                    ProblemKind.LEDGER,
                     where,
                     f"says batch {entry.batch_id} of {user} is snapshot {entry.snapshot_id}, which holds batch "
                     f"{found.batch_id} of {found.commit_user}",
                 )
 
-    def ledger(self, publication: Publication) -> Ledger | None:
+    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
         """Snapshots carry none: it is one for the branch, and is checked with its line."""
         return None
 
     # ------------------------------------------------------------ what a snapshot names
 
-    def contents(self, line: Line, publication: Publication) -> Contents:
-        snapshot: Snapshot = publication.native
+    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
+        snapshot: Snapshot = snapshot_info.native
         where = " of ".join(filter(None, (f"snapshot {snapshot.snapshot_id}", line.name)))
         before = self._told.pop(line.name, None)
         problems: list[Problem] = []
@@ -139,7 +141,7 @@ class IcebergAudit(Audit):
         for path, count in Counter(entry.file.path for entry in alive).items():
             if count > 1:
                 what = f"has {path} {count} times: its rows count as often"
-                problems.append(Problem(Trouble.DOUBLED_FILE, where, what))
+                problems.append(Problem(ProblemKind.DOUBLED_FILE, where, what))
         mine = [entry for entry in data if entry.snapshot_id == snapshot.snapshot_id]
         added = [entry.file for entry in mine if entry.status is ManifestEntryStatus.ADDED]
         gone = [entry.file for entry in mine if entry.status is ManifestEntryStatus.DELETED]
@@ -198,7 +200,7 @@ class IcebergAudit(Audit):
         stated = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
         if any(said is not None and said != found for said, found in zip(stated, counted, strict=True)):
             what = "adds {} files, keeps {} and takes out {}, its list says {}, {} and {}".format(*counted, *stated)
-            return Problem(Trouble.WRONG_COUNT, name, what)
+            return Problem(ProblemKind.WRONG_COUNT, name, what)
         return entries
 
     def _stored(self, file: DataFile) -> StoredFile:
@@ -242,12 +244,14 @@ class IcebergAudit(Audit):
 _STATES = (ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED)
 
 
-def _is_of(found: Publication, user: str, entry: LedgerEntry) -> bool:
+def _is_of(found: SnapshotInfo, user: str, entry: LedgerEntry) -> bool:
     return (found.commit_user, found.batch_id, found.commit_id) == (user, entry.batch_id, entry.commit_id)
 
 
 def _headless(where: str, snapshot_id: int) -> Problem:
-    return Problem(Trouble.BROKEN_METADATA, where, f"points to snapshot {snapshot_id}, which the table does not have")
+    return Problem(
+        ProblemKind.BROKEN_METADATA, where, f"points to snapshot {snapshot_id}, which the table does not have"
+    )
 
 
 def _chain(
@@ -262,19 +266,19 @@ def _chain(
     lost, strange = expected - now.keys(), now.keys() - expected
     if lost or strange:
         yield Problem(
-            Trouble.BROKEN_CHAIN,
+            ProblemKind.BROKEN_CHAIN,
             where,
             f"was not built on the snapshot before it: {len(lost)} of its files are gone and {len(strange)} others "
             f"are in, such as {min(lost | strange)}",
         )
     for path in sorted({file.path for file in gone} - before.keys()):
-        yield Problem(Trouble.BROKEN_CHAIN, where, f"takes out {path}, which was not in")
+        yield Problem(ProblemKind.BROKEN_CHAIN, where, f"takes out {path}, which was not in")
 
 
 def _unreadable(path: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return Problem(Trouble.MISSING_FILE, path, "is not there")
+        return Problem(ProblemKind.MISSING_FILE, path, "is not there")
     if isinstance(error, StorageError):
-        return Problem(Trouble.UNREACHABLE, path, f"cannot be had from the store: {error}")
+        return Problem(ProblemKind.UNREACHABLE, path, f"cannot be had from the store: {error}")
     reason = error.__cause__ if isinstance(error, CorruptTableError) and error.__cause__ is not None else error
-    return Problem(Trouble.BROKEN_METADATA, path, f"cannot be read: {reason!r}")
+    return Problem(ProblemKind.BROKEN_METADATA, path, f"cannot be read: {reason!r}")

@@ -43,8 +43,8 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.formats.base import Replace
-from paimon_sink.formats.iceberg.compacting import check_no_row_is_deleted
+from paimon_sink.formats.base import CommitKind
+from paimon_sink.formats.iceberg.compacting import require_no_deletes
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.merging import Inputs, Leftovers, Weight
@@ -110,7 +110,7 @@ class SnapshotBuilder:
         self,
         added: Sequence[DataFile],
         *,
-        replace: Replace,
+        replace: CommitKind,
         is_removed: Callable[[DataFile], bool],
         summary: Mapping[str, str],
         signature: Mapping[str, str],
@@ -168,15 +168,15 @@ class SnapshotBuilder:
             AssertDefaultSpecId.model_validate({"default-spec-id": self._metadata.default_spec_id}),
         )
 
-    def _summary(self, replace: Replace, properties: Mapping[str, str]) -> Summary:
+    def _summary(self, replace: CommitKind, properties: Mapping[str, str]) -> Summary:
         # pyiceberg adds up no summary of a replacement; the figures are those of an overwrite.
-        operation = Operation.APPEND if replace is Replace.NOTHING else Operation.OVERWRITE
+        operation = Operation.APPEND if replace is CommitKind.APPEND else Operation.OVERWRITE
         figures = self._figures.to_dict()
         if any(partition for _, partition in self._changed):
             figures["changed-partition-count"] = str(len(self._changed))
         before = None if self.base is None or self.base.summary is None else self.base.summary
         summary = update_snapshot_summaries(Summary(operation=operation, **{**properties, **figures}), before)
-        if replace is Replace.FILES:
+        if replace is CommitKind.REWRITE:
             return Summary(operation=Operation.REPLACE, **summary.additional_properties)
         return summary
 
@@ -201,7 +201,7 @@ class SnapshotBuilder:
         yield self._write(self._metadata.default_spec_id, entries)
 
     def _kept(
-        self, added: Sequence[DataFile], replace: Replace, is_removed: Callable[[DataFile], bool]
+        self, added: Sequence[DataFile], replace: CommitKind, is_removed: Callable[[DataFile], bool]
     ) -> list[ManifestFile]:
         """The manifests of the base that go on, without what the plan replaces."""
         if self.base is None:
@@ -214,16 +214,16 @@ class SnapshotBuilder:
             elif manifest.has_added_files() or manifest.has_existing_files():
                 data.append(manifest)
         match replace:
-            case Replace.NOTHING:
+            case CommitKind.APPEND:
                 return [*self._merged(data), *deletes]
-            case Replace.WHOLE_TABLE:
+            case CommitKind.OVERWRITE:
                 return [*self._without(data, lambda _: True), *deletes]
-            case Replace.WRITTEN_PARTITIONS:
+            case CommitKind.OVERWRITE_PARTITIONS:
                 self._check_one_spec(data)
                 written = {values_of(file.partition) for file in added}
                 return [*self._without(data, lambda file: values_of(file.partition) in written), *deletes]
-            case Replace.FILES:
-                check_no_row_is_deleted(deletes, table=".".join(self.native.name()))
+            case CommitKind.REWRITE:
+                require_no_deletes(deletes, table=".".join(self.native.name()))
                 return [*self._without(data, is_removed), *deletes]
 
     def _check_one_spec(self, manifests: Iterable[ManifestFile]) -> None:

@@ -24,7 +24,7 @@ from paimon_sink.formats.iceberg.partitions import values_of
 from paimon_sink.formats.iceberg.read import partition_test, split_of
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
 
-__all__ = ["Removal", "check_no_row_is_deleted", "live_files"]
+__all__ = ["Removal", "live_files", "require_no_deletes"]
 
 
 def live_files(
@@ -32,7 +32,7 @@ def live_files(
 ) -> list[LiveFile]:
     """The data files of a snapshot that were written with the partitioning of today, oldest first."""
     manifests = read_manifests(head, native.io)
-    check_no_row_is_deleted(manifests, table=table)
+    require_no_deletes(manifests, table=table)
     is_wanted = partition_test(native, filters)
     entries: list[ManifestEntry] = []
     for manifest in manifests:
@@ -57,7 +57,7 @@ def _is_rewritable(file: ManifestDataFile, relative: Callable[[str], str]) -> bo
     return file.file_format == FileFormat.PARQUET and relative(file.file_path) != store_path(file.file_path)
 
 
-def check_no_row_is_deleted(manifests: Iterable[ManifestFile], *, table: str) -> None:
+def require_no_deletes(manifests: Iterable[ManifestFile], *, table: str) -> None:
     """Deletes reach rows by the age of their file, which a new file would not have."""
     for manifest in manifests:
         has_files = manifest.has_added_files() or manifest.has_existing_files()

@@ -29,22 +29,22 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import CommitConflictError, PwcError, StorageError
-from paimon_sink.formats.expiry import Expired, Standing, StandingLine
+from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import ancestors, ledger_after_expiry
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
-from paimon_sink.formats.iceberg.publications import publication
+from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 
-__all__ = ["IcebergExpiry", "IcebergStanding"]
+__all__ = ["IcebergExpiry", "IcebergExpirySource"]
 
 log = logging.getLogger(__name__)
 
 _READERS = 8
 
 
-class IcebergStanding(Standing):
+class IcebergExpirySource(ExpirySource):
     """Every branch, and what none of them stands on. All of it is in the metadata."""
 
     goes_in_order = False
@@ -52,7 +52,7 @@ class IcebergStanding(Standing):
     def __init__(self, metadata: TableMetadata) -> None:
         self._metadata = metadata
 
-    def lines(self) -> list[StandingLine]:
+    def lineages(self) -> list[SnapshotLineage]:
         held: set[int] = set()
         found = []
         for ref in self._metadata.refs.values():
@@ -61,15 +61,15 @@ class IcebergStanding(Standing):
             if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
                 found.append(_branch(line, ref))
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
-        return [*found, *(StandingLine([publication(each)], lambda: 1, only_by_age=True) for each in stray)]
+        return [*found, *(SnapshotLineage([snapshot_info(each)], lambda: 1, only_by_age=True) for each in stray)]
 
     def pins(self) -> Collection[int]:
         return {ref.snapshot_id for ref in self._metadata.refs.values()}
 
 
-def _branch(line: Sequence[Snapshot], ref: SnapshotRef) -> StandingLine:
-    return StandingLine(
-        [publication(snapshot) for snapshot in line],
+def _branch(line: Sequence[Snapshot], ref: SnapshotRef) -> SnapshotLineage:
+    return SnapshotLineage(
+        [snapshot_info(snapshot) for snapshot in line],
         lambda: len(line),
         keep_last=ref.min_snapshots_to_keep or 1,
         keep_ms=ref.max_snapshot_age_ms or 0,

@@ -7,7 +7,7 @@ import re
 
 from paimon_sink.formats.audit import FileKind
 
-__all__ = ["kind_of", "memo_path", "note_path"]
+__all__ = ["cache_file_path", "kind_of", "temp_file_path"]
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _LIST = re.compile(rf"snap-\d+-\d+-{_UUID}\.avro")
@@ -20,12 +20,12 @@ _NOTE = re.compile(r"snap-pwc-[a-z]+\.[0-9a-f]{32}\.avro")
 _TEMPORARY = re.compile(rf"\..+\.([0-9a-f]{{32}}|{_UUID})\.tmp")
 
 
-def note_path(name: str) -> str:
+def temp_file_path(name: str) -> str:
     """Like a manifest list by its name: table buckets take no others."""
     return f"metadata/snap-pwc-{name}.avro"
 
 
-def memo_path(name: str, *, branch: str) -> str:
+def cache_file_path(name: str, *, branch: str) -> str:
     """The same for one that stays, a branch: no name of ours for what is temporary."""
     of_branch = hashlib.sha256(branch.encode("utf-8")).hexdigest()[:8]
     return f"metadata/snap-pwc-{name.replace('/', '-')}-{of_branch}.avro"

@@ -333,7 +333,7 @@ def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> Ledge
         commit_id=said.get("pwc.commit-id"),
         snapshot_id=snapshot.snapshot_id,
         at_ms=snapshot.timestamp_ms,
-        book=said.get(BOOK),
+        journal=said.get(BOOK),
         identifiers=_identifiers(snapshot, said.get(IDENTIFIERS)),
     )
 
@@ -374,10 +374,10 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
         texts = (said is None or is_text(said) for said in (query_id, commit_id))
         if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
-        book, identifiers = extras_from(extras)
+        journal, identifiers = extras_from(extras)
     except (ValueError, TypeError) as error:
         raise _unreadable(key, table, error) from error
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, book, identifiers)
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, journal, identifiers)
 
 
 def _unreadable(key: str, table: str, error: Exception) -> CorruptTableError:

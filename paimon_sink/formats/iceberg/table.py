@@ -35,8 +35,8 @@ from paimon_sink.formats.base import (
     LiveFile,
     Plan,
     Prepared,
-    Publication,
     PutOutcome,
+    SnapshotInfo,
     Split,
     Table,
 )
@@ -53,9 +53,9 @@ from paimon_sink.formats.iceberg.entries import (
     encode_entry,
     partition_of,
 )
-from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergStanding
+from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergExpirySource
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
-from paimon_sink.formats.iceberg.kinds import memo_path, note_path
+from paimon_sink.formats.iceberg.kinds import cache_file_path, temp_file_path
 from paimon_sink.formats.iceberg.ledger import (
     BOOK,
     IDENTIFIERS,
@@ -72,8 +72,8 @@ from paimon_sink.formats.iceberg.ledger import (
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.metrics import MetricsPlan
 from paimon_sink.formats.iceberg.partitions import Partitioning, check_readable
-from paimon_sink.formats.iceberg.publications import publication
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
+from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 from paimon_sink.formats.iceberg.tags import IcebergTags
 from paimon_sink.formats.iceberg.types import arrow_schema, keeps_all_columns
 from paimon_sink.formats.merging import Leftovers
@@ -111,8 +111,8 @@ class IcebergTable(Table):
         self.schema = arrow_schema(metadata.schema(), table=label)
         check_readable(metadata, table=label)
         self.partitioning = Partitioning(metadata.spec(), metadata.schema(), table=label)
-        self.partition_keys = self.partitioning.columns
-        self.partitioned_by = self.partitioning.texts
+        self.partition_source_columns = self.partitioning.columns
+        self.partition_spec = self.partitioning.texts
         self.compression, self.compression_level = _compression(metadata.properties, compression)
         self._tables = tables
         self._leftovers: Leftovers[ManifestFile] = Leftovers(
@@ -124,7 +124,7 @@ class IcebergTable(Table):
 
     # ------------------------------------------------------------ tasks
 
-    def partition_columns(self, batch: pa.RecordBatch) -> list[pa.Array]:
+    def partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
         return self.partitioning.values(batch)
 
     def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
@@ -150,7 +150,7 @@ class IcebergTable(Table):
         for file in files:
             check_entry(file, self.partitioning)
 
-    def look(self, *, commit_user: str) -> Head:
+    def load_head(self, *, commit_user: str) -> Head:
         native = self._load()
         if native is None:
             raise TableChangedError.dropped(self.label)
@@ -230,7 +230,7 @@ class IcebergTable(Table):
         self._delete_old_metadata(built.native.metadata, after)
         return PutOutcome.LANDED
 
-    def settle(self, prepared: Prepared) -> PutOutcome:
+    def resolve_outcome(self, prepared: Prepared) -> PutOutcome:
         built: Built = prepared.native
         now = self._load()
         before = built.native.metadata
@@ -280,27 +280,27 @@ class IcebergTable(Table):
 
     # ------------------------------------------------------------ onlookers
 
-    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
         # All of them are in the one file that has to be read in any case: there is nothing to save by ``known``.
         metadata = self._loaded().metadata
         line = islice(ancestors(metadata, self._head(metadata)), newest)
-        return [publication(snapshot) for snapshot in line][::-1]
+        return [snapshot_info(snapshot) for snapshot in line][::-1]
 
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self.native, load=self._loaded, branch=self.branch, relative=self._relative)
 
     # ------------------------------------------------------------ maintenance
 
-    def note_path(self, name: str) -> str:
-        return note_path(name)
+    def temp_file_path(self, name: str) -> str:
+        return temp_file_path(name)
 
-    def memo_path(self, name: str) -> str:
-        return memo_path(name, branch=self.branch)
+    def cache_file_path(self, name: str) -> str:
+        return cache_file_path(name, branch=self.branch)
 
-    def standing(self) -> IcebergStanding:
+    def expiry_source(self) -> IcebergExpirySource:
         # Right after a commit its answer says it all; once, for whoever looks again wants to see what changed.
         published, self._published = self._published, None
-        return IcebergStanding(published or self._loaded().metadata)
+        return IcebergExpirySource(published or self._loaded().metadata)
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return IcebergExpiry(self.label, self._tables, self._loaded, self._delete_old_metadata).expire(snapshot_ids)
@@ -320,7 +320,7 @@ class IcebergTable(Table):
 
     # ------------------------------------------------------------ listeners
 
-    def shown_partition(self, file: DataFile) -> tuple[str | None, ...]:
+    def partition_labels(self, file: DataFile) -> tuple[str | None, ...]:
         return self.partitioning.shown(partition_of(file, self.partitioning))
 
     def tag(self, name: str, snapshot_id: int) -> bool:
@@ -428,8 +428,8 @@ def _signature(plan: Plan, commit_id: str, ledger: Ledger) -> dict[str, str]:
         said["pwc.query-id"] = plan.query_id
     if plan.watermark_ms is not None:
         said[WATERMARK] = str(plan.watermark_ms)
-    if entry is not None and entry.book is not None:
-        said[BOOK] = entry.book
+    if entry is not None and entry.journal is not None:
+        said[BOOK] = entry.journal
     if entry is not None and entry.identifiers is not None:
         said[IDENTIFIERS] = json.dumps(entry.identifiers.to_fields(), separators=(",", ":"))
     return said

@@ -16,14 +16,14 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, StorageError, TableChangedError
-from paimon_sink.formats.audit import Audit, Contents, FileKind, Line, Problem, StoredFile, Trouble
-from paimon_sink.formats.base import Ledger, Publication
+from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
+from paimon_sink.formats.base import Ledger, SnapshotInfo
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.kinds import kind_of
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base, publication
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base, snapshot_info
 from paimon_sink.storage.store import Store
 
 __all__ = ["PaimonAudit"]
@@ -76,9 +76,9 @@ class _Files:
     def problems(self, where: str) -> Iterator[Problem]:
         """What is wrong with the sum, told once."""
         for path in self.doubled:
-            yield Problem(Trouble.DOUBLED_FILE, where, f"adds {path}, which is in already: its rows count twice")
+            yield Problem(ProblemKind.DOUBLED_FILE, where, f"adds {path}, which is in already: its rows count twice")
         for path in sorted(self.taken_out):
-            yield Problem(Trouble.BROKEN_CHAIN, where, f"takes out {path}, which was not in")
+            yield Problem(ProblemKind.BROKEN_CHAIN, where, f"takes out {path}, which was not in")
         self.doubled.clear()
         self.taken_out.clear()
 
@@ -115,7 +115,7 @@ class PaimonAudit(Audit):
 
     # ------------------------------------------------------------ lines
 
-    def lines(self) -> list[Line]:
+    def histories(self) -> list[RefHistory]:
         homes = [("", self._snapshots)]
         for name in self._children(self._location, "branch", _BRANCH):
             location = self._store.join(self._location, "branch", f"{_BRANCH}{name}")
@@ -129,13 +129,13 @@ class PaimonAudit(Audit):
         # What a changelog keeps after its snapshot expired is not this reader's to judge, but it is no orphan.
         for number in numbers(self._store, self._store.join(self._location, "changelog"), "changelog-"):
             path = self._store.join(self._location, "changelog", f"changelog-{number}")
-            for kept in self._single("", path).publications:
+            for kept in self._single("", path).snapshot_infos:
                 self._name_all_in(kept.native.base_manifest_list)
                 self._name_all_in(kept.native.delta_manifest_list)
                 self._name_changelog(kept.native)
         return found
 
-    def _line(self, name: str, snapshots: SnapshotFiles) -> Line:
+    def _line(self, name: str, snapshots: SnapshotFiles) -> RefHistory:
         ids = snapshots.ids()
         with ThreadPoolExecutor(_READERS) as readers:
             answers = list(readers.map(lambda wanted: _attempt(snapshots.read, wanted), ids))
@@ -148,14 +148,14 @@ class PaimonAudit(Audit):
         # One that is gone by now was expired while we read: those are the oldest, and leave no gap.
         standing = [wanted for wanted, answer in zip(ids, answers, strict=True) if answer is not None]
         problems += [*_gaps(name, standing), *_lost_end(name, snapshots, max(standing, default=0))]
-        return Line(name, [publication(snapshot) for snapshot in found], problems)
+        return RefHistory(name, [snapshot_info(snapshot) for snapshot in found], problems)
 
-    def _single(self, name: str, path: str) -> Line:
+    def _single(self, name: str, path: str) -> RefHistory:
         """The one snapshot in a file of its own."""
         answer = _attempt(self._snapshots.read_file, path)
         if isinstance(answer, PwcError):
-            return Line(name, [], [_unreadable(self._relative(path), answer)])
-        return Line(name, [] if answer is None else [publication(answer)])
+            return RefHistory(name, [], [_unreadable(self._relative(path), answer)])
+        return RefHistory(name, [] if answer is None else [snapshot_info(answer)])
 
     def _children(self, location: str, directory: str, prefix: str) -> list[str]:
         names = self._store.list(self._store.join(location, directory))
@@ -164,13 +164,13 @@ class PaimonAudit(Audit):
     def _relative(self, path: str) -> str:
         return path.removeprefix(self._location.rstrip("/") + "/")
 
-    def ledger(self, publication: Publication) -> Ledger | None:
-        return self._snapshots.stated_ledger(publication.native)
+    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
+        return self._snapshots.stated_ledger(snapshot_info.native)
 
     # ------------------------------------------------------------ what a snapshot names
 
-    def contents(self, line: Line, publication: Publication) -> Contents:
-        snapshot: Snapshot = publication.native
+    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
+        snapshot: Snapshot = snapshot_info.native
         where = _of(f"snapshot {snapshot.id}", line.name)
         before = self._told.pop(line.name, None)
         problems: list[Problem] = [*self._schema_problems({snapshot.schema_id}), *self._index_problems(snapshot)]
@@ -263,7 +263,7 @@ class PaimonAudit(Audit):
         counted, stated = (added, len(changes) - added), (manifest.num_added_files, manifest.num_deleted_files)
         if counted != stated:
             what = "adds {} files and takes out {}, its list says {} and {}".format(*counted, *stated)
-            return Problem(Trouble.WRONG_COUNT, path, what)
+            return Problem(ProblemKind.WRONG_COUNT, path, what)
         return changes
 
     def _stored(self, entry: ManifestEntry) -> StoredFile:
@@ -280,7 +280,7 @@ class PaimonAudit(Audit):
                 try:
                     self._schemas.read(schema_id)
                 except TableChangedError:
-                    yield Problem(Trouble.MISSING_FILE, path, "is not there; files and snapshots name this schema")
+                    yield Problem(ProblemKind.MISSING_FILE, path, "is not there; files and snapshots name this schema")
                 except PwcError as error:
                     yield _unreadable(path, error)
 
@@ -290,7 +290,7 @@ class PaimonAudit(Audit):
             path = f"manifest/{snapshot.index_manifest}"
             self._named.add(path)
             if self._is_new(path) and not self._store.exists(self._store.join(self._location, path)):
-                yield Problem(Trouble.MISSING_FILE, path, "is not there")
+                yield Problem(ProblemKind.MISSING_FILE, path, "is not there")
 
     def _is_new(self, path: str) -> bool:
         """Whether this is the first time that somebody asks for it: each problem is told once."""
@@ -376,7 +376,7 @@ def _gaps(line: str, ids: Sequence[int]) -> Iterator[Problem]:
             one = above == below + 2
             missing = f"snapshot {below + 1}" if one else f"snapshots {below + 1} to {above - 1}"
             what = f"{'is' if one else 'are'} missing between {below} and {above}"
-            yield Problem(Trouble.GAP, _of(missing, line), what)
+            yield Problem(ProblemKind.GAP, _of(missing, line), what)
 
 
 def _lost_end(line: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Problem]:
@@ -386,7 +386,7 @@ def _lost_end(line: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Prob
         hinted = known.id if known is not None else snapshots.hint()
         if hinted is not None and hinted > newest and snapshots.read(hinted) is None:
             there = f"the newest one there is {newest}" if newest else "there is none"
-            yield Problem(Trouble.GAP, _of(f"snapshot {hinted}", line), f"was published and is not there; {there}")
+            yield Problem(ProblemKind.GAP, _of(f"snapshot {hinted}", line), f"was published and is not there; {there}")
     except PwcError as error:
         yield _unreadable(_of("the newest snapshot", line), error)
 
@@ -397,13 +397,13 @@ def _not_built_on(where: str, lost: Set[str], strange: Set[str]) -> list[Problem
         what += f"{len(lost)} of its files are gone and {len(strange)} others are in, such as {min(lost | strange)}"
     else:
         what += "it names another one as its base, with the same files"
-    return [Problem(Trouble.BROKEN_CHAIN, where, what)]
+    return [Problem(ProblemKind.BROKEN_CHAIN, where, what)]
 
 
 def _unreadable(where: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
-        return Problem(Trouble.MISSING_FILE, where, "is not there")
+        return Problem(ProblemKind.MISSING_FILE, where, "is not there")
     if isinstance(error, StorageError):
-        return Problem(Trouble.UNREACHABLE, where, f"cannot be had from the store: {error}")
+        return Problem(ProblemKind.UNREACHABLE, where, f"cannot be had from the store: {error}")
     reason = error.__cause__ if isinstance(error, CorruptTableError) and error.__cause__ is not None else error
-    return Problem(Trouble.BROKEN_METADATA, where, f"cannot be read: {reason!r}")
+    return Problem(ProblemKind.BROKEN_METADATA, where, f"cannot be read: {reason!r}")

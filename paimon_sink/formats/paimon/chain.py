@@ -26,11 +26,11 @@ from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles, is_stated_base
 
-__all__ = ["Built", "SnapshotChain"]
+__all__ = ["BuiltSnapshot", "SnapshotChain"]
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltSnapshot:
     """A snapshot with all that was written for it."""
 
     snapshot: Snapshot
@@ -80,7 +80,7 @@ class SnapshotChain:
             return not self._is_gone()
         return bool(self.snapshots.read(base.id) == base)
 
-    def confirm(self, built: Built) -> PutOutcome:
+    def confirm(self, built: BuiltSnapshot) -> PutOutcome:
         """What it means that our snapshot is there. Raises when nobody can tell; then nothing may be deleted."""
         snapshot, base = built.snapshot, built.base
         if self.snapshots.compares_base or (base is not None and self.stands(base)):
@@ -97,12 +97,12 @@ class SnapshotChain:
             return self._undo(built)
         return PutOutcome.LANDED
 
-    def replaced(self, built: Built) -> PutOutcome:
+    def replaced(self, built: BuiltSnapshot) -> PutOutcome:
         """What it means that ours stood, and another stands there now: the next may be built on ours."""
         following = self.snapshots.read(built.snapshot.id + 1)
         return PutOutcome.LANDED if self._starts_from(following, built) else PutOutcome.LOST
 
-    def without_a_trace(self, built: Built) -> PutOutcome:
+    def without_a_trace(self, built: BuiltSnapshot) -> PutOutcome:
         """What it means that there is no snapshot of our id."""
         newest = self.snapshots.newest()
         if newest is None or newest.id < built.snapshot.id:
@@ -136,7 +136,7 @@ class SnapshotChain:
         """Another snapshot stands in its place, or lower ones are left: expiry would have taken those first."""
         return self.snapshots.read(base.id) is not None or any(found < base.id for found in self.snapshots.ids())
 
-    def _undo(self, built: Built) -> PutOutcome:
+    def _undo(self, built: BuiltSnapshot) -> PutOutcome:
         """Take back a snapshot that was put on nothing, if it is still ours and nobody built on it."""
         snapshot = self.snapshots.read(built.snapshot.id)
         if snapshot is not None and snapshot.uuid == built.snapshot.uuid:
@@ -146,7 +146,7 @@ class SnapshotChain:
             self.snapshots.store.delete(self.snapshots.path(snapshot.id))
         return PutOutcome.LOST
 
-    def _starts_from(self, following: Snapshot | None, built: Built) -> bool:
+    def _starts_from(self, following: Snapshot | None, built: BuiltSnapshot) -> bool:
         if following is None:
             return False
         stated = is_stated_base(following, built.snapshot)

@@ -21,13 +21,13 @@ from paimon_sink.formats.base import LiveFile
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
 
-__all__ = ["check_no_row_is_deleted", "compacted", "is_rewritable", "live_file", "taken_out"]
+__all__ = ["compacted", "is_rewritable", "live_file", "require_no_deletes", "taken_out"]
 
 _COMPACT = 1
 """Paimon's ``FileSource.COMPACT``."""
 
 
-def check_no_row_is_deleted(snapshot: Snapshot, *, table: str) -> None:
+def require_no_deletes(snapshot: Snapshot, *, table: str) -> None:
     """An index manifest may hold deletion vectors. Rows they delete would come back in a new file."""
     if snapshot.index_manifest:
         raise UnsupportedTableError(

@@ -21,21 +21,21 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.strict_json import is_whole, read_json
-from paimon_sink.formats.base import Publication
-from paimon_sink.formats.expiry import Expired, Standing, StandingLine
+from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
 from paimon_sink.formats.paimon.entries import ADD
-from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, is_ours, newest_foreign, publication
+from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, is_ours, newest_foreign, snapshot_info
 from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
 from paimon_sink.storage.store import Store
 
-__all__ = ["PaimonExpiry", "PaimonStanding"]
+__all__ = ["PaimonExpiry", "PaimonExpirySource"]
 
 _CONSUMER, _TAG, _BRANCH = "consumer-", "tag-", "branch-"
 _READERS = 8
 
 
 @dataclass(frozen=True)
-class PaimonStanding(Standing):
+class PaimonExpirySource(ExpirySource):
     """The snapshots from the earliest on, read one by one."""
 
     store: Store
@@ -44,8 +44,8 @@ class PaimonStanding(Standing):
 
     goes_in_order = True
 
-    def lines(self) -> list[StandingLine]:
-        return [StandingLine(self._oldest_first(), self._size)]
+    def lineages(self) -> list[SnapshotLineage]:
+        return [SnapshotLineage(self._oldest_first(), self._size)]
 
     def pins(self) -> range:
         newest = self._newest
@@ -62,10 +62,10 @@ class PaimonStanding(Standing):
     def _newest(self) -> Snapshot | None:
         return self.snapshots.newest()
 
-    def _oldest_first(self) -> Iterator[Publication]:
+    def _oldest_first(self) -> Iterator[SnapshotInfo]:
         snapshot = self._earliest
         while snapshot is not None:
-            yield publication(snapshot)
+            yield snapshot_info(snapshot)
             snapshot = self.snapshots.read(snapshot.id + 1)
 
     def _size(self) -> int:

@@ -18,7 +18,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
-from paimon_sink.formats.base import Ledger, LedgerEntry, Publication
+from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo
 from paimon_sink.formats.ledger import extras_from, extras_of
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
@@ -34,7 +34,7 @@ __all__ = [
     "is_stated_base",
     "newest_foreign",
     "of_base",
-    "publication",
+    "snapshot_info",
     "watermark_of",
 ]
 
@@ -150,11 +150,11 @@ class SnapshotFiles:
         return None if snapshot_id is None else self.read(snapshot_id)
 
 
-def publication(snapshot: Snapshot) -> Publication:
+def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
     """The snapshot in the words of the contract."""
     properties = snapshot.properties or {}
     is_batch_write = snapshot.commit_identifier == BATCH_COMMIT_IDENTIFIER
-    return Publication(
+    return SnapshotInfo(
         snapshot_id=snapshot.id,
         kind=snapshot.commit_kind.lower(),
         commit_user=snapshot.commit_user,
@@ -243,13 +243,13 @@ def _entry(fields: Any) -> LedgerEntry:
     texts = (text is None or is_text(text) for text in (query_id, commit_id))
     if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms)))):
         raise ValueError(f"an entry reads {reprlib.repr(fields)}")
-    book, identifiers = extras_from(extras)
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, book, identifiers)
+    journal, identifiers = extras_from(extras)
+    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, journal, identifiers)
 
 
 def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:
     """The ledger, if it says of its own snapshot what that says itself: one of them decides which files may go."""
-    own = publication(snapshot)
+    own = snapshot_info(snapshot)
     if own.batch_id is None or own.commit_user is None:
         return ledger
     told = LedgerEntry(own.batch_id, own.query_id, own.commit_id, own.snapshot_id, own.at_ms)

@@ -31,6 +31,7 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.base import (
     Claim,
     ClosedFile,
+    CommitKind,
     Filter,
     Head,
     Ledger,
@@ -38,22 +39,21 @@ from paimon_sink.formats.base import (
     LiveFile,
     Plan,
     Prepared,
-    Publication,
     PutOutcome,
-    Replace,
+    SnapshotInfo,
     Split,
     Table,
 )
 from paimon_sink.formats.expiry import Expired
 from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.audit import PaimonAudit
-from paimon_sink.formats.paimon.chain import Built, SnapshotChain
+from paimon_sink.formats.paimon.chain import BuiltSnapshot, SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.compacting import (
-    check_no_row_is_deleted,
     compacted,
     is_rewritable,
     live_file,
+    require_no_deletes,
     taken_out,
 )
 from paimon_sink.formats.paimon.entries import (
@@ -65,12 +65,12 @@ from paimon_sink.formats.paimon.entries import (
     encode_entry,
     new_entry,
 )
-from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonStanding
+from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonExpirySource
 from paimon_sink.formats.paimon.manifests import ManifestLists, Manifests
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.predicates import partition_predicate
-from paimon_sink.formats.paimon.publications import publications
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
+from paimon_sink.formats.paimon.snapshot_info import snapshot_infos
 from paimon_sink.formats.paimon.snapshots import (
     COMMIT_ID,
     LEDGER,
@@ -85,13 +85,11 @@ from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.storage.durable import synced_together
 from paimon_sink.storage.store import Store
 
-__all__ = ["PaimonTable"]
-
 log = logging.getLogger(__name__)
 
 _LONGEST_NAME_BYTES = 255
 _SNAPSHOT_VERSION = 3
-_KINDS = {Replace.NOTHING: "APPEND", Replace.FILES: "COMPACT"}
+_KINDS = {CommitKind.APPEND: "APPEND", CommitKind.REWRITE: "COMPACT"}
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class PaimonTable(Table):
         self.identity = identity
         self.schema_id = native.table_schema.id
         self.schema = arrow_schema(native.fields, table=label)
-        self.partition_keys = self.partitioned_by = tuple(native.partition_keys)
+        self.partition_source_columns = self.partition_spec = tuple(native.partition_keys)
         self.compression = compression or native.options.file_compression()
         self.compression_level = native.options.file_compression_zstd_level() if self.compression == "zstd" else None
         self._schemas = schemas
@@ -185,7 +183,7 @@ class PaimonTable(Table):
             decoded[file.entry] = entry
         self._decoded = decoded
 
-    def look(self, *, commit_user: str) -> Head:
+    def load_head(self, *, commit_user: str) -> Head:
         schema_ids = self._schemas.ids()
         if not schema_ids:
             raise TableChangedError.dropped(self.label)
@@ -220,7 +218,7 @@ class PaimonTable(Table):
         existing = self._manifests_of(seen.snapshot)
         added = self._entries_of(plan)
         replaced = self._replaced(plan, seen.snapshot, existing, added)
-        if plan.replace is Replace.FILES:
+        if plan.replace is CommitKind.REWRITE:
             added = compacted(added, replaced, table=self.label)
         entries = [*replaced, *added]
         merged = self._merged(seen.snapshot, existing)
@@ -264,10 +262,12 @@ class PaimonTable(Table):
             uuid=commit_id,
             writer_version=full_version(),
         )
-        return Prepared(snapshot.id, commit_id, Built(snapshot, before, tuple(entries), tuple(names), merged.made))
+        return Prepared(
+            snapshot.id, commit_id, BuiltSnapshot(snapshot, before, tuple(entries), tuple(names), merged.made)
+        )
 
     def put(self, prepared: Prepared) -> PutOutcome:
-        built: Built = prepared.native
+        built: BuiltSnapshot = prepared.native
         if not self._chain.stands(built.base):
             return PutOutcome.LOST
         try:
@@ -278,8 +278,8 @@ class PaimonTable(Table):
             raise
         return self._hinted(built, self._chain.confirm(built))
 
-    def settle(self, prepared: Prepared) -> PutOutcome:
-        built: Built = prepared.native
+    def resolve_outcome(self, prepared: Prepared) -> PutOutcome:
+        built: BuiltSnapshot = prepared.native
         found = self._snapshots.read(prepared.snapshot_id)
         if found is None:
             return self._chain.without_a_trace(built)
@@ -291,7 +291,7 @@ class PaimonTable(Table):
         if prepared.snapshot_id in self._stood:
             # It stood for a moment. Whoever read it then may still put a snapshot on it that names its manifests.
             return
-        built: Built = prepared.native
+        built: BuiltSnapshot = prepared.native
         self._delete_manifests(built.names)
         self._leftovers.keep(built.merged)
 
@@ -328,8 +328,8 @@ class PaimonTable(Table):
 
     # ------------------------------------------------------------ onlookers
 
-    def history(self, *, known: Sequence[Publication] = (), newest: int | None = None) -> list[Publication]:
-        return publications(self._snapshots, known=known, newest=newest)
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+        return snapshot_infos(self._snapshots, known=known, newest=newest)
 
     def audit(self) -> PaimonAudit:
         return PaimonAudit(
@@ -341,13 +341,13 @@ class PaimonTable(Table):
             manifests=self._manifests,
             path_of=self._path_of,
             claims=self._claims,
-            partition_keys=self.partition_keys,
+            partition_keys=self.partition_source_columns,
         )
 
     # ------------------------------------------------------------ maintenance
 
-    def standing(self) -> PaimonStanding:
-        return PaimonStanding(self.store, self.location, self._snapshots)
+    def expiry_source(self) -> PaimonExpirySource:
+        return PaimonExpirySource(self.store, self.location, self._snapshots)
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return PaimonExpiry(
@@ -369,7 +369,7 @@ class PaimonTable(Table):
             raise TableChangedError(
                 f"The columns of {self.label} changed while it was in use. Nothing was done; run it again."
             )
-        check_no_row_is_deleted(newest, table=self.label)
+        require_no_deletes(newest, table=self.label)
         predicate = partition_predicate(filters, self.native, self.schema)
         live = self._live_entries(newest, self._manifests_of(newest), predicate, drop_stats=True)
         return [live_file(entry, self.native, path=self._path_of(entry)) for entry in live if is_rewritable(entry)]
@@ -448,14 +448,14 @@ class PaimonTable(Table):
     def _replaced(
         self, plan: Plan, base: Snapshot | None, manifests: list[ManifestFileMeta], added: list[ManifestEntry]
     ) -> list[ManifestEntry]:
-        if plan.replace is Replace.NOTHING:
+        if plan.replace is CommitKind.APPEND:
             return []
         live = self._live_entries(base, manifests)
-        if plan.replace is Replace.FILES:
+        if plan.replace is CommitKind.REWRITE:
             if base is not None:
-                check_no_row_is_deleted(base, table=self.label)
+                require_no_deletes(base, table=self.label)
             live = taken_out(plan.removed, live, path_of=self._path_of, table=self.label)
-        if plan.replace is Replace.WRITTEN_PARTITIONS:
+        if plan.replace is CommitKind.OVERWRITE_PARTITIONS:
             written = {tuple(entry.partition.values) for entry in added}
             live = [entry for entry in live if tuple(entry.partition.values) in written]
         return [as_deletion(entry) for entry in live]
@@ -490,7 +490,7 @@ class PaimonTable(Table):
             except (OSError, PwcError) as error:
                 log.warning("Left the manifest %s of %s behind: %s", name, self.label, error)
 
-    def _hinted(self, built: Built, outcome: PutOutcome) -> PutOutcome:
+    def _hinted(self, built: BuiltSnapshot, outcome: PutOutcome) -> PutOutcome:
         if outcome is PutOutcome.LANDED:
             try:
                 self._snapshots.write_hint(built.snapshot.id)

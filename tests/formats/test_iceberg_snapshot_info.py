@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.formats.base import Publication
-from paimon_sink.formats.iceberg.publications import publication
+from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 
 
-def of_summary(**summary: str) -> Publication:
+def of_summary(**summary: str) -> SnapshotInfo:
     named = {key.replace("__", ".").replace("_", "-"): value for key, value in summary.items()}
-    return publication(
+    return snapshot_info(
         Snapshot.model_validate(
             {
                 "snapshot-id": 1,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from paimon_sink.formats.base import Publication
+from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
 
-__all__ = ["publication"]
+__all__ = ["snapshot_info"]
 
 _MOST_DIGITS = 19
 
 
-def publication(snapshot: Snapshot) -> Publication:
+def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
     said = properties_of(snapshot)
-    return Publication(
+    return SnapshotInfo(
         snapshot_id=snapshot.snapshot_id,
         kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
         commit_user=said.get("pwc.commit-user"),

@@ -9,32 +9,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from paimon_sink.commit.book import MOST_STATE_BYTES, MOST_STATE_DEPTH, Book, decode_book, encode_book
+from paimon_sink.commit.journal import (
+    MOST_STATE_BYTES,
+    MOST_STATE_DEPTH,
+    ListenerJournal,
+    decode_journal,
+    encode_journal,
+)
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.events import CommitEvent, Listener, WrittenPartition
+from paimon_sink.core.events import CommitEvent, CommitListener, WrittenPartition
 from paimon_sink.core.strict_json import as_text, read_json
 from paimon_sink.formats.base import LedgerEntry, Plan, Table
 
-__all__ = ["Telling", "event_of", "standing_book"]
+__all__ = ["ListenerDispatch", "current_journal", "event_of"]
 
 log = logging.getLogger(__name__)
 
 
-def standing_book(table: Table, commit_user: str, entry: LedgerEntry | None) -> Book:
+def current_journal(table: Table, commit_user: str, entry: LedgerEntry | None) -> ListenerJournal:
     """What the listeners of a user know by now: as the ledger has it, or as they were told since.
 
     The memo is of one publication. Whoever lost it, or finds that of another, tells again; nobody is left out.
     """
-    if entry is None or entry.book is None:
-        return Book()
+    if entry is None or entry.journal is None:
+        return ListenerJournal()
     noted = _memo(table, commit_user, entry)
-    return noted or decode_book(entry.book, table=table.label, location=table.location, commit_user=commit_user)
+    return noted or decode_journal(entry.journal, table=table.label, location=table.location, commit_user=commit_user)
 
 
 def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, small_files: int | None) -> CommitEvent:
     """The batch as its listeners will hear of it."""
-    partitions = {table.partition_path(file.path): file for file in plan.files if table.partition_keys}
+    partitions = {table.partition_path(file.path): file for file in plan.files if table.partition_source_columns}
     return CommitEvent(
         table=table.label,
         location=table.location,
@@ -54,7 +60,7 @@ def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, sma
         watermark_ms=plan.watermark_ms,
         partitions=tuple(
             WrittenPartition(
-                path, dict(zip(table.partitioned_by, table.shown_partition(partitions[path]), strict=True))
+                path, dict(zip(table.partition_spec, table.partition_labels(partitions[path]), strict=True))
             )
             for path in sorted(partitions)
         ),
@@ -62,31 +68,31 @@ def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, sma
 
 
 @dataclass(frozen=True)
-class Telling:
+class ListenerDispatch:
     """The listeners of one writer."""
 
     table: Table
-    listeners: Mapping[str, Listener] = field(default_factory=dict)
+    listeners: Mapping[str, CommitListener] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
 
     def with_event(self, before: LedgerEntry | None, event: CommitEvent) -> str:
         """The book to publish with a batch, after the one that stands."""
-        book = standing_book(self.table, event.commit_user, before)
-        for name in book.seats.keys() - self.listeners.keys():
+        journal = current_journal(self.table, event.commit_user, before)
+        for name in journal.listeners.keys() - self.listeners.keys():
             log.info("%s is no listener of %s any more: what it knew goes", name, self.table.label)
-        return encode_book(book.with_event(event, self.listeners))
+        return encode_journal(journal.with_event(event, self.listeners))
 
-    def tell(
+    def notify(
         self, commit_user: str, entry: LedgerEntry | None, *, replayed: bool, timings_ms: Mapping[str, int]
     ) -> None:
         """Tell what is still to be told. The batch is published: whatever goes wrong here is logged and tried again."""
-        if not self.listeners or entry is None or entry.book is None:
+        if not self.listeners or entry is None or entry.journal is None:
             return
         try:
-            before = standing_book(self.table, commit_user, entry)
+            before = current_journal(self.table, commit_user, entry)
             after = before.with_replay() if replayed else before
             for name in self.listeners:
-                after = self._tell_one(after, name, entry.commit_id, timings_ms)
+                after = self._notify_one(after, name, entry.commit_id, timings_ms)
             if after != before:
                 self._remember(commit_user, entry, after)
         except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
@@ -94,14 +100,16 @@ class Telling:
                 "Could not finish telling the listeners of %s, the next batch goes on: %s", self.table.label, error
             )
 
-    def _tell_one(self, book: Book, name: str, commit_id: str | None, timings_ms: Mapping[str, int]) -> Book:
-        for event in book.owed_to(name):
+    def _notify_one(
+        self, journal: ListenerJournal, name: str, commit_id: str | None, timings_ms: Mapping[str, int]
+    ) -> ListenerJournal:
+        for event in journal.owed_to(name):
             is_new = event.commit_id == commit_id
             try:
                 state = self.listeners[name].on_commit(
-                    replace(event, timings_ms=timings_ms) if is_new else event, book.seats[name].state
+                    replace(event, timings_ms=timings_ms) if is_new else event, journal.listeners[name].state
                 )
-                book = book.told(name, _checked(state))
+                journal = journal.acknowledged(name, _checked(state))
             except (Exception, SystemExit) as error:
                 # Whatever a listener does, the batch is in.
                 log.warning(
@@ -110,12 +118,12 @@ class Telling:
                     exc_info=not isinstance(error, PwcError),
                 )
                 said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
-                return book.failed(name, said, now_ms=self.clock.now_ms())
-        return book
+                return journal.failed(name, said, now_ms=self.clock.now_ms())
+        return journal
 
-    def _remember(self, commit_user: str, entry: LedgerEntry, book: Book) -> None:
-        body = {"commit": entry.commit_id, "book": encode_book(book)}
-        self.table.store.write_memo(_memo_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
+    def _remember(self, commit_user: str, entry: LedgerEntry, journal: ListenerJournal) -> None:
+        body = {"commit": entry.commit_id, "book": encode_journal(journal)}
+        self.table.store.write_memo(_cache_file_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
 
 
 def _checked(state: Any) -> Any:
@@ -133,13 +141,15 @@ def _is_deeper(value: Any, most: int) -> bool:
     return most < 0 or any(_is_deeper(found, most - 1) for found in inside)
 
 
-def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> Book | None:
-    path = _memo_path(table, commit_user)
+def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> ListenerJournal | None:
+    path = _cache_file_path(table, commit_user)
     try:
         body = read_json(table.store.read(path))
         if body["commit"] != entry.commit_id:
             return None
-        return decode_book(as_text(body["book"]), table=table.label, location=table.location, commit_user=commit_user)
+        return decode_journal(
+            as_text(body["book"]), table=table.label, location=table.location, commit_user=commit_user
+        )
     except FileNotFoundError:
         return None
     except (PwcError, OSError, ValueError, TypeError, KeyError) as error:
@@ -147,6 +157,6 @@ def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> Book | None:
         return None
 
 
-def _memo_path(table: Table, commit_user: str) -> str:
+def _cache_file_path(table: Table, commit_user: str) -> str:
     name = hashlib.sha256(commit_user.encode("utf-8")).hexdigest()[:32]
-    return table.store.join(table.location, table.memo_path(f"told/{name}"))
+    return table.store.join(table.location, table.cache_file_path(f"told/{name}"))

@@ -15,7 +15,7 @@ from tests.support.batches import sink_options
 from tests.support.lake import Lake, rows
 
 CARELESS, STILLBORN = f"{__name__}:Careless", f"{__name__}:Stillborn"
-TOLD = {
+NOTIFIED = {
     "hook": "https://someone:pa55word@hooks.example/in?token=abc%2Fdef&kind=done",
     "api-key": "k3y-of-mine",
     "page": "https://hooks.example",
@@ -47,7 +47,7 @@ def lake(iceberg_sqlite_lake: Lake) -> Lake:
 
 
 def told(lake: Lake, listener: str) -> Lake:
-    settings = {f"listener.{listener}.{key}": value for key, value in TOLD.items()}
+    settings = {f"listener.{listener}.{key}": value for key, value in NOTIFIED.items()}
     keys = {"s3.access-key-id": "a", "s3.secret-access-key": "of-the-store"}
     if lake.format == "iceberg":
         keys |= {

@@ -17,7 +17,7 @@ from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
 from paimon_sink.core.strict_json import as_count, as_text, as_whole, read_json
 
-__all__ = ["MOST_EVENTS", "MOST_STATE_BYTES", "Book", "Seat", "decode_book", "encode_book"]
+__all__ = ["MOST_EVENTS", "MOST_STATE_BYTES", "ListenerJournal", "ListenerProgress", "decode_journal", "encode_journal"]
 
 MOST_EVENTS = 100
 """A listener that is further behind is told of the oldest batches together."""
@@ -32,7 +32,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True)
-class Seat:
+class ListenerProgress:
     """One listener."""
 
     state: Any = None
@@ -45,61 +45,61 @@ class Seat:
 
 
 @dataclass(frozen=True)
-class Book:
+class ListenerJournal:
     events: tuple[CommitEvent, ...] = ()
     """Oldest first. As many as somebody is still to be told, at least."""
-    seats: Mapping[str, Seat] = field(default_factory=dict)
+    listeners: Mapping[str, ListenerProgress] = field(default_factory=dict)
     replays: int = 0
     """Recognised since the last event."""
 
-    def with_event(self, event: CommitEvent, names: Iterable[str]) -> Book:
+    def with_event(self, event: CommitEvent, names: Iterable[str]) -> ListenerJournal:
         """The book with one more event, owed to all of these. Whoever is not among them any more leaves it."""
-        seats = {name: self.seats.get(name, Seat()) for name in names}
-        seats = {name: replace(seat, owed=seat.owed + 1) for name, seat in seats.items()}
-        return Book((*self.events, replace(event, replays=self.replays)), seats)._trimmed()
+        listeners = {name: self.listeners.get(name, ListenerProgress()) for name in names}
+        listeners = {name: replace(progress, owed=progress.owed + 1) for name, progress in listeners.items()}
+        return ListenerJournal((*self.events, replace(event, replays=self.replays)), listeners)._trimmed()
 
     def owed_to(self, name: str) -> tuple[CommitEvent, ...]:
-        seat = self.seats.get(name)
-        return () if seat is None or not seat.owed else self.events[-seat.owed :]
+        progress = self.listeners.get(name)
+        return () if progress is None or not progress.owed else self.events[-progress.owed :]
 
-    def told(self, name: str, state: Any) -> Book:
+    def acknowledged(self, name: str, state: Any) -> ListenerJournal:
         """The book after one more event was told."""
-        return self._with(name, Seat(state, self.seats[name].owed - 1))
+        return self._with(name, ListenerProgress(state, self.listeners[name].owed - 1))
 
-    def failed(self, name: str, error: str, *, now_ms: int) -> Book:
-        seat = self.seats[name]
+    def failed(self, name: str, error: str, *, now_ms: int) -> ListenerJournal:
+        progress = self.listeners[name]
         said = error.encode("utf-8", "replace").decode("utf-8")
         said = said if len(said) <= _LONGEST_ERROR else said[: _LONGEST_ERROR - 1] + "…"
-        return self._with(name, replace(seat, failures=seat.failures + 1, error=said, failed_ms=now_ms))
+        return self._with(name, replace(progress, failures=progress.failures + 1, error=said, failed_ms=now_ms))
 
-    def with_replay(self) -> Book:
+    def with_replay(self) -> ListenerJournal:
         return replace(self, replays=self.replays + 1)
 
-    def _with(self, name: str, seat: Seat) -> Book:
-        return replace(self, seats={**self.seats, name: seat})
+    def _with(self, name: str, progress: ListenerProgress) -> ListenerJournal:
+        return replace(self, listeners={**self.listeners, name: progress})
 
-    def _trimmed(self) -> Book:
+    def _trimmed(self) -> ListenerJournal:
         """Without what all were told, and with the oldest as one where there are too many."""
-        most = max((seat.owed for seat in self.seats.values()), default=0)
-        book = replace(self, events=self.events[len(self.events) - most :])
-        while len(book.events) > MOST_EVENTS or sum(map(_weight, book.events)) > MOST_EVENT_BYTES:
-            if (shorter := book._with_two_as_one()) is None:
+        most = max((progress.owed for progress in self.listeners.values()), default=0)
+        journal = replace(self, events=self.events[len(self.events) - most :])
+        while len(journal.events) > MOST_EVENTS or sum(map(_weight, journal.events)) > MOST_EVENT_BYTES:
+            if (shorter := journal._with_two_as_one()) is None:
                 break
-            book = shorter
-        return book
+            journal = shorter
+        return journal
 
-    def _with_two_as_one(self) -> Book | None:
+    def _with_two_as_one(self) -> ListenerJournal | None:
         """The oldest two neighbours as one. Nobody may stand between them: it would hear of the first again."""
-        begins = {len(self.events) - seat.owed for seat in self.seats.values()}
+        begins = {len(self.events) - progress.owed for progress in self.listeners.values()}
         at = next((at for at in range(len(self.events) - 1) if at + 1 not in begins), None)
         if at is None:
             return None
         events = (*self.events[:at], _together(*self.events[at : at + 2]), *self.events[at + 2 :])
-        seats = {
-            name: replace(seat, owed=seat.owed - 1) if len(self.events) - seat.owed <= at else seat
-            for name, seat in self.seats.items()
+        listeners = {
+            name: replace(progress, owed=progress.owed - 1) if len(self.events) - progress.owed <= at else progress
+            for name, progress in self.listeners.items()
         }
-        return replace(self, events=events, seats=seats)
+        return replace(self, events=events, listeners=listeners)
 
 
 def _weight(event: CommitEvent) -> int:
@@ -128,22 +128,22 @@ def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
 # ---------------------------------------------------------------- as text
 
 
-def encode_book(book: Book) -> str:
-    all_keys = _keys(book.events)
+def encode_journal(journal: ListenerJournal) -> str:
+    all_keys = _keys(journal.events)
     body = {
         "version": _VERSION,
-        "replays": book.replays,
+        "replays": journal.replays,
         "keys": [list(keys) for keys in all_keys],
-        "events": [_event_fields(event, all_keys) for event in book.events],
+        "events": [_event_fields(event, all_keys) for event in journal.events],
         "listeners": {
-            name: [seat.state, seat.owed, seat.failures, seat.error, seat.failed_ms]
-            for name, seat in book.seats.items()
+            name: [progress.state, progress.owed, progress.failures, progress.error, progress.failed_ms]
+            for name, progress in journal.listeners.items()
         },
     }
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
 
-def decode_book(text: str, *, table: str, location: str, commit_user: str) -> Book:
+def decode_journal(text: str, *, table: str, location: str, commit_user: str) -> ListenerJournal:
     """Read a book, or refuse it: guessing here would keep a batch from a listener."""
     try:
         body = read_json(text)
@@ -154,8 +154,8 @@ def decode_book(text: str, *, table: str, location: str, commit_user: str) -> Bo
             _event(fields, all_keys, table=table, location=location, commit_user=commit_user)
             for fields in body["events"]
         )
-        seats = {name: _seat(fields, len(events)) for name, fields in body["listeners"].items()}
-        return Book(events, seats, as_count(body["replays"]))
+        listeners = {name: _seat(fields, len(events)) for name, fields in body["listeners"].items()}
+        return ListenerJournal(events, listeners, as_count(body["replays"]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise CorruptTableError(
             f"Cannot read what the listeners of {commit_user!r} on {table} know ({error}). Nothing was committed. If a "
@@ -209,11 +209,11 @@ def _partition(fields: Any, all_keys: list[tuple[str, ...]]) -> WrittenPartition
     return WrittenPartition(as_text(path), dict(zip(all_keys[as_count(keys)], values, strict=True)))
 
 
-def _seat(fields: Any, events: int) -> Seat:
+def _seat(fields: Any, events: int) -> ListenerProgress:
     state, owed, failures, error, failed_ms = fields
     if as_count(owed) > events:
         raise ValueError(f"{owed} events are owed, and {events} are there")
-    return Seat(
+    return ListenerProgress(
         state=state,
         owed=owed,
         failures=as_count(failures),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paimon_sink.formats.base import Publication
-from paimon_sink.formats.paimon.snapshots import SnapshotFiles, publication
+from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, snapshot_info
 
-__all__ = ["publications"]
+__all__ = ["snapshot_infos"]
 
 
-def publications(
-    snapshots: SnapshotFiles, *, known: Sequence[Publication] = (), newest: int | None = None
-) -> list[Publication]:
+def snapshot_infos(
+    snapshots: SnapshotFiles, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None
+) -> list[SnapshotInfo]:
     """Oldest first. Each snapshot is a file: of those ``known``, only the highest that is still there is read."""
     ids = snapshots.ids()
     chosen = ids if newest is None else ids[max(0, len(ids) - newest) :]
@@ -24,14 +24,14 @@ def publications(
 
 
 def _still_standing(
-    snapshots: SnapshotFiles, known: Sequence[Publication], ids: set[int]
-) -> dict[int, Publication | None]:
+    snapshots: SnapshotFiles, known: Sequence[SnapshotInfo], ids: set[int]
+) -> dict[int, SnapshotInfo | None]:
     """What is known, from the highest one down that is unchanged: a snapshot stands on those below it.
 
     After a rollback others may have the same numbers. They were read on the way down, and are in the answer too.
     """
     below = sorted((there for there in known if there.snapshot_id in ids), key=lambda there: there.snapshot_id)
-    found: dict[int, Publication | None] = {}
+    found: dict[int, SnapshotInfo | None] = {}
     while below:
         highest = below.pop()
         now = found[highest.snapshot_id] = _read(snapshots, highest.snapshot_id)
@@ -40,6 +40,6 @@ def _still_standing(
     return found
 
 
-def _read(snapshots: SnapshotFiles, snapshot_id: int) -> Publication | None:
+def _read(snapshots: SnapshotFiles, snapshot_id: int) -> SnapshotInfo | None:
     snapshot = snapshots.read(snapshot_id)
-    return None if snapshot is None else publication(snapshot)
+    return None if snapshot is None else snapshot_info(snapshot)

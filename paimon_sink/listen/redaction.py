@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.events import CommitEvent, Listener
+from paimon_sink.core.events import CommitEvent, CommitListener
 from paimon_sink.core.option_secrets import HIDDEN, is_secret
 
-__all__ = ["Hushed", "hushed", "secrets_in"]
+__all__ = ["RedactingListener", "redact", "secrets_in"]
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def _login_of(value: str) -> Iterable[str]:
         yield from (piece, unquote(piece), quote(unquote(piece), safe=""), unquote_plus(piece))
 
 
-def hushed(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """Text that can be shown and written: without secrets, and without half characters, as file names may have."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     for secret in secrets:
@@ -52,26 +52,26 @@ def hushed(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def said_by(error: BaseException, secrets: Iterable[str]) -> str:
+def describe_error(error: BaseException, secrets: Iterable[str]) -> str:
     """An error in one line, whatever it is made of."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 - its text is made by whoever wrote the listener
         text = "it cannot say why"
-    return hushed(text if isinstance(error, PwcError) else f"{type(error).__name__}: {text}", secrets)
+    return redact(text if isinstance(error, PwcError) else f"{type(error).__name__}: {text}", secrets)
 
 
 @dataclass(frozen=True)
-class Hushed:
+class RedactingListener:
     """A listener whose errors say nothing they should not."""
 
-    listener: Listener
+    listener: CommitListener
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         try:
             return self.listener.on_commit(event, state)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a listener may raise anything
-            log.debug("A listener failed: %s", hushed("".join(traceback.format_exception(error)), self.secrets))
+            log.debug("A listener failed: %s", redact("".join(traceback.format_exception(error)), self.secrets))
             # Not from it: its own words would be shown with it.
-            raise PwcError(said_by(error, self.secrets)) from None
+            raise PwcError(describe_error(error, self.secrets)) from None

@@ -13,14 +13,14 @@ from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Plan, Table
 from paimon_sink.maintain.compact import compact_groups
 from paimon_sink.maintain.expire import Retention, expire
-from paimon_sink.maintain.groups import plan_a_little
+from paimon_sink.maintain.groups import plan_incremental
 
-__all__ = ["compact_a_little", "expire_a_little", "is_due", "tidy_after_commit"]
+__all__ = ["auto_compact", "auto_expire", "is_due", "post_commit_maintenance"]
 
 log = logging.getLogger(__name__)
 
 
-def tidy_after_commit(table: Table, options: SinkOptions, plan: Plan) -> None:
+def post_commit_maintenance(table: Table, options: SinkOptions, plan: Plan) -> None:
     """Do what the options ask for. Each chore looks first, and costs next to nothing where there is nothing to do."""
     for name, chore in _CHORES.items():
         try:
@@ -29,7 +29,7 @@ def tidy_after_commit(table: Table, options: SinkOptions, plan: Plan) -> None:
             log.warning("Could not %s of %s after a commit, a later one tries again: %s", name, table.label, error)
 
 
-def expire_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+def auto_expire(table: Table, options: SinkOptions, plan: Plan) -> None:
     """Remove the oldest snapshots, a few at a time."""
     if options.expire_older_than_ms is None:
         return
@@ -39,12 +39,12 @@ def expire_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
         log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
 
 
-def compact_a_little(table: Table, options: SinkOptions, plan: Plan) -> None:
+def auto_compact(table: Table, options: SinkOptions, plan: Plan) -> None:
     """Rewrite the small files of the partitions that a batch wrote, when it is its turn to look."""
     if options.compact_min_files is None or plan.batch_id is None or not is_due(plan, options.compact_min_files):
         return
     written = {file.partition for file in plan.files}
-    groups = plan_a_little(
+    groups = plan_incremental(
         (file for file in table.live_files() if file.partition in written),
         target_bytes=options.target_file_size_bytes,
         min_files=options.compact_min_files,
@@ -61,7 +61,7 @@ def is_due(plan: Plan, every: int) -> bool:
 
 
 _CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
-    "compact small files": compact_a_little,
-    "expire snapshots": expire_a_little,
+    "compact small files": auto_compact,
+    "expire snapshots": auto_expire,
 }
 """In the order they are done."""
