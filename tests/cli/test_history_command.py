@@ -19,9 +19,9 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def pwc(*arguments: str, columns: int = 80) -> Result:
@@ -39,6 +39,7 @@ def line_of(text: str, start: str) -> list[str]:
     return next(line for line in text.splitlines() if line.strip().startswith(start)).split()
 
 
+@pytest.mark.witness
 def test_for_machines_every_figure_is_what_was_written(lake: Lake) -> None:
     stream, nightly = lake.with_options(commitUser="stream"), lake.with_options(commitUser="nightly")
     message = stream.append(0, rows(1, 2, 3))
