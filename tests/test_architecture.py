@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 PACKAGE = "paimon_sink"
 ROOT = Path(__file__).parent.parent / PACKAGE
 LONGEST_MODULE = 500
+PROPERTY = re.compile(r"pwc\.[a-z.-]*")
 FORMATS = frozenset({"paimon", "iceberg", "delta"})
 
 # What each room may import of this package. A room may always import itself. "" is the package's own front door:
@@ -117,6 +119,15 @@ def branch_complaints(module: str, tree: ast.Module) -> Iterator[str]:
                 yield f"{module}:{constant.lineno} branches on the format {constant.value!r}: ask the adapter instead"
 
 
+def property_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    """A snapshot property by its name: all of them are in one module, since they are on disk for good."""
+    if module == f"{PACKAGE}.core.properties":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and PROPERTY.fullmatch(node.value):
+            yield f"{module}:{node.lineno} spells out {node.value!r}: take it from core/properties.py"
+
+
 def length_complaints(module: str, source: str) -> Iterator[str]:
     lines = len(source.splitlines())
     if lines > LONGEST_MODULE:
@@ -128,6 +139,7 @@ def complaints(module: str, source: str) -> list[str]:
     return [
         *import_complaints(module, tree),
         *branch_complaints(module, tree),
+        *property_complaints(module, tree),
         *length_complaints(module, source),
     ]
 
@@ -180,6 +192,8 @@ def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
         pytest.param("commit.fold", "if table_format == 'paimon':\n    pass", id="an if on the format"),
         pytest.param("spark.source", "ok = name in ('iceberg', 'x')", id="a membership test on the format"),
         pytest.param("cli.main", "match name:\n    case 'paimon':\n        pass", id="a match on the format"),
+        pytest.param("formats.iceberg.table", "said = {'pwc.commit-user': 'u'}", id="a property by its name"),
+        pytest.param("maintain.history", "names = [f'pwc.{key}' for key in ('rows',)]", id="a property put together"),
         pytest.param("core.clock", "\n" * (LONGEST_MODULE + 1), id="a module that is too long"),
     ],
 )
@@ -193,6 +207,7 @@ def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
         pytest.param("", "def register(spark):\n    from paimon_sink.spark import source", id="the front door is lazy"),
         pytest.param("formats", "from paimon_sink.formats.paimon.table import PaimonFormat", id="the format registry"),
         pytest.param("cli.demo.job", "import paimon_sink\nfrom pyspark.sql import SparkSession", id="the demo"),
+        pytest.param("core.properties", "COMMIT_USER = 'pwc.commit-user'", id="the module of properties"),
         pytest.param("core.options", "FORMATS = ('paimon', 'iceberg')", id="naming formats without asking"),
         pytest.param("formats.paimon.table", "import pypaimon, fastavro, pyarrow", id="a format's own libraries"),
     ],

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import OptionError, TableNotFoundError
 from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.properties import FILES
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_table
 
@@ -136,7 +137,7 @@ class Place:
         except TableNotFoundError:
             return []
         return [
-            Published(found.snapshot_id, found.batch_id, int(found.properties["pwc.files"]))
+            Published(found.snapshot_id, found.batch_id, int(found.properties[FILES]))
             for found in history
             if found.batch_id is not None
         ]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 
+from paimon_sink.core.names import nearest_name
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.reading import Reading
 
@@ -15,6 +14,6 @@ __all__ = ["check_user"]
 def check_user(user: str | None, reading: Reading, table: Table) -> None:
     known = {found.commit_user for found in reading.snapshot_infos} | reading.ledger.keys()
     if user is not None and user not in known:
-        near = get_close_matches(user, [name for name in known if name is not None], n=1)
-        hint = f" Is it {near[0]}?" if near else ""
+        nearest = nearest_name(user, [name for name in known if name is not None])
+        hint = f" Is it {nearest}?" if nearest else ""
         raise click.UsageError(f"Nobody wrote to {table.label} as {user!r}.{hint}")

@@ -7,13 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from paimon_sink.core.clock import Clock
+from paimon_sink.core.properties import (
+    ATTEMPTS,
+    BATCH_ID,
+    BYTES,
+    COMMIT_ID,
+    COMMIT_MS,
+    COMMIT_USER,
+    FILES,
+    QUERY_ID,
+    ROWS,
+    SMALL_FILES,
+)
 from paimon_sink.formats.base import Plan
 
 __all__ = ["Figures", "Phases", "batch_figures", "small_files"]
 
 _SMALL_SHARE = 4
 """A file below this fraction of the target counts as small."""
-_COMMIT_MS = "pwc.commit-ms"
 
 
 @dataclass(frozen=True)
@@ -25,14 +36,14 @@ class Figures(Mapping[str, str]):
     started_ms: int
 
     def __getitem__(self, key: str) -> str:
-        if key == _COMMIT_MS:
+        if key == COMMIT_MS:
             # A clock may be set back meanwhile.
             return str(max(0, self.clock.now_ms() - self.started_ms))
         return self.stated[key]
 
     def __iter__(self) -> Iterator[str]:
         yield from self.stated
-        yield _COMMIT_MS
+        yield COMMIT_MS
 
     def __len__(self) -> int:
         return len(self.stated) + 1
@@ -68,17 +79,17 @@ def small_files(plan: Plan, target_file_bytes: int | None) -> int | None:
 def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes: int | None) -> dict[str, str]:
     """All that is known before the snapshot is built."""
     figures = {
-        "pwc.commit-user": plan.commit_user,
-        "pwc.commit-id": commit_id,
-        "pwc.rows": str(plan.rows),
-        "pwc.files": str(len(plan.files)),
-        "pwc.bytes": str(plan.size_bytes),
-        "pwc.attempts": str(attempt),
+        COMMIT_USER: plan.commit_user,
+        COMMIT_ID: commit_id,
+        ROWS: str(plan.rows),
+        FILES: str(len(plan.files)),
+        BYTES: str(plan.size_bytes),
+        ATTEMPTS: str(attempt),
     }
     if (small := small_files(plan, target_file_bytes)) is not None:
-        figures["pwc.small-files"] = str(small)
+        figures[SMALL_FILES] = str(small)
     if plan.batch_id is not None:
-        figures["pwc.batch-id"] = str(plan.batch_id)
+        figures[BATCH_ID] = str(plan.batch_id)
     if plan.query_id is not None:
-        figures["pwc.query-id"] = plan.query_id
+        figures[QUERY_ID] = plan.query_id
     return figures

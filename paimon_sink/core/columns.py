@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.nested import is_list
 from paimon_sink.core.schema import cast_problem, type_name
 
@@ -92,8 +92,8 @@ def _named(name: str, names: Sequence[str], *, case_sensitive: bool) -> _Name:
         return _Name(others[0])
     if len(others) > 1 and not case_sensitive:
         return _Name(None, f"column {name} could be {' or '.join(others)}")
-    close = others or difflib.get_close_matches(name[:100], names, n=1)
-    return _Name(None, f"there is no column {name[:100]}" + (f" (did you mean {close[0]}?)" if close else ""))
+    nearest = others[0] if others else nearest_name(name, names)
+    return _Name(None, f"there is no column {name[:100]}" + (f" (did you mean {nearest}?)" if nearest else ""))
 
 
 def _type_problems(asked: pa.Field, target: pa.Field, path: str) -> Iterator[str]:

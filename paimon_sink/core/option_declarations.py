@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from paimon_sink.core import option_values as values
 from paimon_sink.core.names import parse_table_name
+from paimon_sink.core.properties import PREFIX
 
 __all__ = [
     "AVAILABLE_FORMATS",
@@ -294,7 +295,7 @@ SNAPSHOT_PROPERTIES = Group(
     "Extra properties for each snapshot. Names that begin with `pwc.` are ours.",
     "snapshotProperty.team=sales",
     _WRITES,
-    reserved="pwc.",
+    reserved=PREFIX,
 )
 
 READ_PARTITION = Group(

@@ -6,13 +6,13 @@ All problems are found before anything is touched and told together. What the op
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from paimon_sink.core import option_declarations as declared
 from paimon_sink.core.errors import OptionError
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_declarations import (
     AVAILABLE_FORMATS,
     DECLARED,
@@ -384,15 +384,13 @@ def _unknown(key: str) -> str:
 
 def _nearest(key: str) -> str | None:
     """The documented spelling nearest to ``key``. A misspelt prefix is looked for as well."""
-    known = {name.lower(): name for name in [*(entry.key for entry in DECLARED), *SPARK_KEYS]}
-    key = key[:100]  # the search takes time that grows with the length of the key
-    found = difflib.get_close_matches(key.lower(), known, n=1)
-    if found:
-        return known[found[0]]
-    head, dot, _ = key.lower().partition(".")
-    prefixes = {prefix.rstrip("."): group.key for prefix, group in GROUPS.items()}
-    found = difflib.get_close_matches(head, prefixes, n=1) if dot else []
-    return prefixes[found[0]] if found else None
+    nearest = nearest_name(key, [*(entry.key for entry in DECLARED), *SPARK_KEYS])
+    if nearest is not None:
+        return nearest
+    head, dot, _ = key.partition(".")
+    prefixes = {group.prefix.rstrip("."): group.key for group in GROUPS.values()}
+    prefix = nearest_name(head, prefixes) if dot else None
+    return None if prefix is None else prefixes[prefix]
 
 
 def _together(problems: list[str]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, CommitListener
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_secrets import Masked
 from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Table
@@ -116,8 +116,8 @@ def _factory(name: str) -> Factory:
         factory = load_by_path(BUILT_IN[name], what="listener")
         return factory
     names = sorted({*known, *BUILT_IN})
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}."
+    nearest = nearest_name(name, names)
+    hint = f"did you mean {nearest}?" if nearest else f"there are {', '.join(names)}."
     raise OptionError(f"No installed package has a listener {name!r}; {hint}")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_sink.commit.journal import ListenerJournal
+from paimon_sink.core.properties import PREFIX
 from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
 
 __all__ = ["BatchFigures", "History", "HistoryTotals", "ListenerState", "User", "history", "rows_per_s"]
@@ -202,7 +203,7 @@ def _entries(snapshot_infos: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
 
 
 def _entry(found: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
-    own = {key: _number(found.properties.get(f"pwc.{key}")) for key in _OWN} if found.commit_id is not None else {}
+    own = {key: _number(found.properties.get(f"{PREFIX}{key}")) for key in _OWN} if found.commit_id is not None else {}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = found.rows_added if found.kind == "append" else None
     rows = _first(own.get("rows"), others_rows)

@@ -115,8 +115,8 @@ FILES_MUTANTS = (
         "foreign-snapshots-forgotten",
         "a snapshot of ours says which of those below may have brought files back",
         SNAPSHOTS,
-        "_NEWEST_FOREIGN: str(newest_foreign(base))",
-        '_NEWEST_FOREIGN: "0"',
+        "NEWEST_FOREIGN: str(newest_foreign(base))",
+        'NEWEST_FOREIGN: "0"',
         (
             f"{EXPIRE}::test_a_file_that_was_taken_out_brought_back_and_taken_out_again_stays_as_long_as_a_snapshot_has_it",
         ),

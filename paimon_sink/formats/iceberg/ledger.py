@@ -20,14 +20,23 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.properties import (
+    BATCH_ID,
+    COMMIT_ID,
+    COMMIT_USER,
+    IDENTIFIERS,
+    LISTENERS,
+    QUERY_ID,
+    SILENT_USERS_OF,
+    USERS_OF,
+    WATERMARK,
+    WATERMARK_OF,
+)
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.iceberg.silent import SilentUsers
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_from, extras_of
 
 __all__ = [
-    "BOOK",
-    "IDENTIFIERS",
-    "WATERMARK",
     "ancestors",
     "is_untouched",
     "ledger_after_expiry",
@@ -41,12 +50,6 @@ __all__ = [
     "watermark_property",
 ]
 
-BOOK, WATERMARK, IDENTIFIERS = "pwc.listeners", "pwc.watermark", "pwc.identifiers"
-_PREFIX = "pwc.ledger."
-_WATERMARK_OF = "pwc.watermark."
-"""The same a branch, for when the snapshots that say it have expired: other engines do not say it again."""
-_SILENT = "pwc.ledger-dropped."
-"""The users that left the ledger of a branch: see :mod:`paimon_sink.formats.iceberg.silent`."""
 _WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
 """In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
@@ -81,13 +84,13 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
 
 def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
     """What the properties say of a branch."""
-    prefix = f"{_PREFIX}{_quoted(branch)}."
+    prefix = f"{USERS_OF}{_quoted(branch)}."
     entries = {
         _user(key, prefix, table=table): _entry(text, key=key, table=table)
         for key, text in properties.items()
         if key.startswith(prefix)
     }
-    _silent(properties, _SILENT + _quoted(branch), table=table)
+    _silent(properties, SILENT_USERS_OF + _quoted(branch), table=table)
     return Ledger(entries)
 
 
@@ -102,7 +105,7 @@ def ledger_changes(
     for user, entry in after.entries.items():
         if before.entries.get(user) != entry:
             to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
-    key = _SILENT + _quoted(branch)
+    key = SILENT_USERS_OF + _quoted(branch)
     silent = _silent(metadata.properties, key, table=table)
     changed = silent.changed(left=left, came_back=after.entries.keys() - before.entries.keys())
     if changed.lines or changed.forgot_some:
@@ -123,11 +126,11 @@ def ledger_after_expiry(
     """
     to_set: dict[str, str] = {}
     to_remove: list[str] = []
-    named = [key.removeprefix(_PREFIX).split(".") for key in metadata.properties if key.startswith(_PREFIX)]
+    named = [key.removeprefix(USERS_OF).split(".") for key in metadata.properties if key.startswith(USERS_OF)]
     users = {unquote(parts[-1]) for parts in named}
     # Of some users only their snapshots tell: another engine signed them.
     told = [properties_of(found) for found in metadata.snapshots if found.snapshot_id in snapshot_ids]
-    users |= {said["pwc.commit-user"] for said in told if {"pwc.commit-user", "pwc.batch-id"} <= said.keys()}
+    users |= {said[COMMIT_USER] for said in told if {COMMIT_USER, BATCH_ID} <= said.keys()}
     branches = {unquote(parts[0]) for parts in named}
     branches |= {name for name, ref in metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
     for branch in sorted(branches):
@@ -203,7 +206,7 @@ def _said_below(
 
 
 def ledger_key(branch: str, user: str) -> str:
-    return f"{_PREFIX}{_quoted(branch)}.{_quoted(user)}"
+    return f"{USERS_OF}{_quoted(branch)}.{_quoted(user)}"
 
 
 def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: str, user: str) -> bool:
@@ -211,7 +214,7 @@ def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: s
     key = ledger_key(branch, user)
     if key in before:
         return now.get(key) == before[key]
-    return key not in now and _never_left(now.get(_SILENT + _quoted(branch)), user)
+    return key not in now and _never_left(now.get(SILENT_USERS_OF + _quoted(branch)), user)
 
 
 def _never_left(silent: str | None, user: str) -> bool:
@@ -252,7 +255,7 @@ def watermark_property(watermark_ms: int, *, branch: str, metadata: TableMetadat
 
 
 def watermark_key(branch: str) -> str:
-    return _WATERMARK_OF + _quoted(branch)
+    return WATERMARK_OF + _quoted(branch)
 
 
 def _watermark(text: str | None) -> int | None:
@@ -270,7 +273,7 @@ def _tried_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> 
     entries = [
         _entry(text, key=key, table=table)
         for key, text in properties.items()
-        if key.startswith(_PREFIX) and key.endswith(ending)
+        if key.startswith(USERS_OF) and key.endswith(ending)
     ]
     silent = [branch.claim_of(user) for branch in _all_silent(properties, table=table)]
     return [
@@ -280,7 +283,7 @@ def _tried_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> 
 
 
 def _all_silent(properties: Mapping[str, str], *, table: str) -> list[SilentUsers]:
-    return [_silent(properties, key, table=table) for key in properties if key.startswith(_SILENT)]
+    return [_silent(properties, key, table=table) for key in properties if key.startswith(SILENT_USERS_OF)]
 
 
 def _silent(properties: Mapping[str, str], key: str, *, table: str) -> SilentUsers:
@@ -324,16 +327,16 @@ def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> Ledge
     if own is not None and snapshot.snapshot_id == own.snapshot_id:
         return own
     said = properties_of(snapshot)
-    batch = said.get("pwc.batch-id", "")
-    if said.get("pwc.commit-user") != user or not batch.isdecimal():
+    batch = said.get(BATCH_ID, "")
+    if said.get(COMMIT_USER) != user or not batch.isdecimal():
         return None
     return LedgerEntry(
         batch_id=int(batch),
-        query_id=said.get("pwc.query-id"),
-        commit_id=said.get("pwc.commit-id"),
+        query_id=said.get(QUERY_ID),
+        commit_id=said.get(COMMIT_ID),
         snapshot_id=snapshot.snapshot_id,
         at_ms=snapshot.timestamp_ms,
-        journal=said.get(BOOK),
+        journal=said.get(LISTENERS),
         identifiers=_identifiers(snapshot, said.get(IDENTIFIERS)),
     )
 

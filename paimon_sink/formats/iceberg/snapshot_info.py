@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from paimon_sink.core.properties import BATCH_ID, COMMIT_ID, COMMIT_USER, QUERY_ID
 from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
 
@@ -17,10 +18,10 @@ def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
     return SnapshotInfo(
         snapshot_id=snapshot.snapshot_id,
         kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
-        commit_user=said.get("pwc.commit-user"),
-        batch_id=_number(said.get("pwc.batch-id")),
-        query_id=said.get("pwc.query-id"),
-        commit_id=said.get("pwc.commit-id"),
+        commit_user=said.get(COMMIT_USER),
+        batch_id=_number(said.get(BATCH_ID)),
+        query_id=said.get(QUERY_ID),
+        commit_id=said.get(COMMIT_ID),
         at_ms=snapshot.timestamp_ms,
         rows=_number(said.get("total-records")),
         rows_added=_difference(said, "added-records", "deleted-records"),

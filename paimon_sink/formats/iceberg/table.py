@@ -26,6 +26,15 @@ from paimon_sink.core.errors import (
     TableChangedError,
 )
 from paimon_sink.core.messages import DataFile
+from paimon_sink.core.properties import (
+    BATCH_ID,
+    COMMIT_ID,
+    COMMIT_USER,
+    IDENTIFIERS,
+    LISTENERS,
+    QUERY_ID,
+    WATERMARK,
+)
 from paimon_sink.formats.base import (
     ClosedFile,
     Filter,
@@ -57,9 +66,6 @@ from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergExpirySourc
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.kinds import cache_file_path, temp_file_path
 from paimon_sink.formats.iceberg.ledger import (
-    BOOK,
-    IDENTIFIERS,
-    WATERMARK,
     ancestors,
     is_untouched,
     ledger_changes,
@@ -81,8 +87,6 @@ from paimon_sink.formats.merging import Leftovers
 __all__ = ["IcebergTable"]
 
 log = logging.getLogger(__name__)
-
-_COMMIT_ID = "pwc.commit-id"
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,7 @@ class IcebergTable(Table):
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         native = self._load()
         snapshot = None if native is None else native.metadata.snapshot_by_id(entry.snapshot_id)
-        if native is None or snapshot is None or properties_of(snapshot).get(_COMMIT_ID) != entry.commit_id:
+        if native is None or snapshot is None or properties_of(snapshot).get(COMMIT_ID) != entry.commit_id:
             return None
         if sum(_same_batch(found, snapshot) for found in native.metadata.snapshots) > 1:
             # It was rolled back once and written again. A tag or a branch may still name the files of the first time.
@@ -374,7 +378,7 @@ class IcebergTable(Table):
 
     def _holds(self, metadata: TableMetadata, prepared: Prepared) -> bool:
         found = metadata.snapshot_by_id(prepared.snapshot_id)
-        if found is not None and properties_of(found).get(_COMMIT_ID) == prepared.commit_id:
+        if found is not None and properties_of(found).get(COMMIT_ID) == prepared.commit_id:
             return True
         ledger = stored_ledger(metadata.properties, branch=self.branch, table=self.label)
         return any(entry.commit_id == prepared.commit_id for entry in ledger.entries.values())
@@ -421,22 +425,22 @@ class IcebergTable(Table):
 def _signature(plan: Plan, commit_id: str, ledger: Ledger) -> dict[str, str]:
     """What the ledger is checked against: it has to stand in every snapshot of ours."""
     entry = None if plan.batch_id is None else ledger.entries.get(plan.commit_user)
-    said = {"pwc.commit-user": plan.commit_user, _COMMIT_ID: commit_id}
+    said = {COMMIT_USER: plan.commit_user, COMMIT_ID: commit_id}
     if plan.batch_id is not None:
-        said["pwc.batch-id"] = str(plan.batch_id)
+        said[BATCH_ID] = str(plan.batch_id)
     if plan.query_id is not None:
-        said["pwc.query-id"] = plan.query_id
+        said[QUERY_ID] = plan.query_id
     if plan.watermark_ms is not None:
         said[WATERMARK] = str(plan.watermark_ms)
     if entry is not None and entry.journal is not None:
-        said[BOOK] = entry.journal
+        said[LISTENERS] = entry.journal
     if entry is not None and entry.identifiers is not None:
         said[IDENTIFIERS] = json.dumps(entry.identifiers.to_fields(), separators=(",", ":"))
     return said
 
 
 def _same_batch(one: Snapshot, other: Snapshot) -> bool:
-    names = ("pwc.commit-user", "pwc.batch-id", "pwc.query-id")
+    names = (COMMIT_USER, BATCH_ID, QUERY_ID)
     return [properties_of(one).get(name) for name in names] == [properties_of(other).get(name) for name in names]
 
 

@@ -20,11 +20,12 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.properties import COMMIT_ID, QUERY_ID
 from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles, is_stated_base
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base
 
 __all__ = ["BuiltSnapshot", "SnapshotChain"]
 

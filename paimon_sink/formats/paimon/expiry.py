@@ -20,11 +20,12 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
+from paimon_sink.core.properties import LEDGER
 from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
 from paimon_sink.formats.paimon.entries import ADD
-from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, is_ours, newest_foreign, snapshot_info
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_ours, newest_foreign, snapshot_info
 from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
 from paimon_sink.storage.store import Store
 

@@ -17,6 +17,7 @@ from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.properties import BASE, COMMIT_ID, LEDGER, NEWEST_FOREIGN, QUERY_ID
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo
 from paimon_sink.formats.ledger import extras_from, extras_of
@@ -24,9 +25,6 @@ from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.storage.store import Store
 
 __all__ = [
-    "COMMIT_ID",
-    "LEDGER",
-    "QUERY_ID",
     "SnapshotFiles",
     "decode_ledger",
     "encode_ledger",
@@ -38,8 +36,6 @@ __all__ = [
     "watermark_of",
 ]
 
-COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
-_BASE, _NEWEST_FOREIGN = "pwc.base", "pwc.newest-foreign"
 _NO_BASE = "none"
 _NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
@@ -178,7 +174,7 @@ def watermark_of(snapshot: Snapshot) -> int | None:
 
 def of_base(base: Snapshot | None) -> dict[str, str]:
     """What a snapshot says of the one that it is built on."""
-    return {_BASE: _name_of_base(base), _NEWEST_FOREIGN: str(newest_foreign(base))}
+    return {BASE: _name_of_base(base), NEWEST_FOREIGN: str(newest_foreign(base))}
 
 
 def is_ours(snapshot: Snapshot) -> bool:
@@ -190,7 +186,7 @@ def newest_foreign(snapshot: Snapshot | None) -> int:
     """The newest of this snapshot and those that it goes back to that is not known to be ours. 0: there is none."""
     if snapshot is None:
         return 0
-    said = (snapshot.properties or {}).get(_NEWEST_FOREIGN, "") if is_ours(snapshot) else ""
+    said = (snapshot.properties or {}).get(NEWEST_FOREIGN, "") if is_ours(snapshot) else ""
     return int(said) if said.isascii() and said.isdigit() else int(snapshot.id)
 
 
@@ -202,7 +198,7 @@ def _name_of_base(base: Snapshot | None) -> str:
 def is_stated_base(above: Snapshot, below: Snapshot) -> bool | None:
     """Whether a snapshot says that it was built on the other. None where it does not say: not ours, or of 0.1.0."""
     properties = above.properties or {}
-    return properties[_BASE] == _name_of_base(below) if is_ours(above) and _BASE in properties else None
+    return properties[BASE] == _name_of_base(below) if is_ours(above) and BASE in properties else None
 
 
 def encode_ledger(ledger: Ledger) -> str:

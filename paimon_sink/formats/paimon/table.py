@@ -28,6 +28,7 @@ from paimon_sink.core.errors import (
     TableChangedError,
 )
 from paimon_sink.core.messages import DataFile
+from paimon_sink.core.properties import COMMIT_ID, LEDGER
 from paimon_sink.formats.base import (
     Claim,
     ClosedFile,
@@ -72,8 +73,6 @@ from paimon_sink.formats.paimon.predicates import partition_predicate
 from paimon_sink.formats.paimon.schemas import SchemaFiles, keeps_all_columns
 from paimon_sink.formats.paimon.snapshot_info import snapshot_infos
 from paimon_sink.formats.paimon.snapshots import (
-    COMMIT_ID,
-    LEDGER,
     SnapshotFiles,
     encode_ledger,
     of_base,
