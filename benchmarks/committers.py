@@ -49,7 +49,8 @@ class Ours(Committer):
 
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake)
-        self._table: Table = open_to_write(sink_options(lake), rows().schema)
+        options = sink_options(lake)
+        self._table: Table = open_to_write(options.table, rows().schema, compression=options.write.compression)
 
     def prepare(self) -> Callable[[], object]:
         writer, message = self.lake.stream_writer(), sealed(self.write())

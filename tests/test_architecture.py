@@ -105,18 +105,22 @@ def _opens_a_format(module: str, room: str) -> bool:
 
 
 def branch_complaints(module: str, tree: ast.Module) -> Iterator[str]:
-    """Asking which format it is, by name, outside of the formats."""
+    """Asking which format it is, by name, outside of the formats; or a list of names, to ask whether it is in there."""
     if room_of(module).startswith("formats"):
         return
+    named: dict[int, ast.Constant] = {}  # one that is compared may stand in a list as well
     for node in ast.walk(tree):
         asked: list[ast.expr] = []
         if isinstance(node, ast.Compare):
             asked = [node.left, *node.comparators]
         elif isinstance(node, ast.MatchValue):
             asked = [node.value]
-        for constant in (inner for part in asked for inner in ast.walk(part)):
-            if isinstance(constant, ast.Constant) and constant.value in FORMATS:
-                yield f"{module}:{constant.lineno} branches on the format {constant.value!r}: ask the adapter instead"
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            asked = [element for element in node.elts if isinstance(element, ast.Constant)]
+        constants = (inner for part in asked for inner in ast.walk(part) if isinstance(inner, ast.Constant))
+        named |= {id(constant): constant for constant in constants if constant.value in FORMATS}
+    for constant in named.values():
+        yield f"{module}:{constant.lineno} branches on the format {constant.value!r}: ask its capabilities instead"
 
 
 def property_complaints(module: str, tree: ast.Module) -> Iterator[str]:
@@ -191,6 +195,7 @@ def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
         ),
         pytest.param("commit.fold", "if table_format == 'paimon':\n    pass", id="an if on the format"),
         pytest.param("spark.source", "ok = name in ('iceberg', 'x')", id="a membership test on the format"),
+        pytest.param("core.options", "WITH_BRANCHES = ('iceberg',)", id="a list of formats to ask"),
         pytest.param("cli.main", "match name:\n    case 'paimon':\n        pass", id="a match on the format"),
         pytest.param("formats.iceberg.table", "said = {'pwc.commit-user': 'u'}", id="a property by its name"),
         pytest.param("maintain.history", "names = [f'pwc.{key}' for key in ('rows',)]", id="a property put together"),
@@ -208,7 +213,7 @@ def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
         pytest.param("formats", "from paimon_sink.formats.paimon.table import PaimonFormat", id="the format registry"),
         pytest.param("cli.demo.job", "import paimon_sink\nfrom pyspark.sql import SparkSession", id="the demo"),
         pytest.param("core.properties", "COMMIT_USER = 'pwc.commit-user'", id="the module of properties"),
-        pytest.param("core.options", "FORMATS = ('paimon', 'iceberg')", id="naming formats without asking"),
+        pytest.param("core.options", "default = 'paimon'", id="naming a format without asking"),
         pytest.param("formats.paimon.table", "import pypaimon, fastavro, pyarrow", id="a format's own libraries"),
     ],
 )

@@ -56,9 +56,9 @@ def compact_command(
     """
     texts = _with_flags(options, target_file_size, min_files, partitions)
     given = parsed(texts)
-    table = open_to_rewrite(given)
+    table = open_to_rewrite(given.table, compression=given.write.compression)
     try:
-        planned = plan_from_options(table, given, partition_filters(table, given.read_partition))
+        planned = plan_from_options(table, given, partition_filters(table, given.read.partition))
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     console = Terminal(highlight=False)
@@ -69,7 +69,7 @@ def compact_command(
         if not planned.groups:
             done = Compaction(table.label)
         elif in_process:
-            properties = given.snapshot_properties
+            properties = given.commit.snapshot_properties
             done = compact_groups(table, planned.groups, properties=properties, progress=bar.move)
         else:
             # It plans anew: starting Spark takes seconds, in which a table may change.

@@ -25,7 +25,7 @@ from paimon_sink.cli.demo_show import (
 )
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import AVAILABLE_FORMATS
+from paimon_sink.formats.registry import BUILT_IN
 
 __all__ = ["demo_command"]
 
@@ -33,7 +33,7 @@ __all__ = ["demo_command"]
 @click.command("demo")
 @click.option("--directory", type=click.Path(file_okay=False, path_type=Path), default="demo", show_default=True,
               help="Where to do it. Emptied first, unless something else is there.")  # fmt: skip
-@click.option("--format", "table_format", type=click.Choice(AVAILABLE_FORMATS), default=AVAILABLE_FORMATS[0],
+@click.option("--format", "table_format", type=click.Choice(list(BUILT_IN)), default=next(iter(BUILT_IN)),
               show_default=True, help="The format of the table.")  # fmt: skip
 @click.option("--rows", type=click.IntRange(min=1), default=600_000, show_default=True, help="How many rows to send.")
 @click.option("--batches", type=click.IntRange(min=6), default=12, show_default=True, help="In how many batches.")

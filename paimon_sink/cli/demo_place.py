@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import OptionError, TableNotFoundError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.core.properties import FILES
 from paimon_sink.formats.base import Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.registry import open_table, parse_options
 
 __all__ = ["FILES_A_BATCH", "TABLE", "KillOrder", "Place", "Published"]
 
@@ -61,7 +61,7 @@ class Place:
         return {"warehouse": str(self.warehouse), "table": TABLE, "tableFormat": self.table_format}
 
     def open(self) -> Table:
-        return open_table(SinkOptions.parse(self.options(), purpose=Purpose.READ))
+        return open_table(parse_options(self.options(), purpose=Purpose.READ).table)
 
     @property
     def checkpoint(self) -> Path:

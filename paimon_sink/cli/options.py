@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from paimon_sink.cli.terminal import Terminal
-from paimon_sink.core.options import OptionDoc, describe_options, render_markdown
+from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
 
 __all__ = ["options_command"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.base import Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.registry import open_table, parse_options
 
 __all__ = ["open_named", "options_argument", "parsed", "table_argument"]
 
@@ -52,10 +52,10 @@ def options_argument(command: Callable[..., None]) -> Callable[..., None]:
     return with_options
 
 
-def parsed(options: dict[str, str]) -> SinkOptions:
+def parsed(options: dict[str, str]) -> Options:
     """The options, checked. Those that make no sense are bad usage."""
     try:
-        return SinkOptions.parse(options, purpose=Purpose.READ)
+        return parse_options(options, purpose=Purpose.READ)
     except OptionError as error:
         raise click.UsageError(str(error)) from error
 
@@ -70,6 +70,6 @@ def _pair(text: str) -> tuple[str, str]:
 def open_named(options: dict[str, str]) -> Table:
     """The table that the options name."""
     try:
-        return open_table(parsed(options))
+        return open_table(parsed(options).table)
     except OptionError as error:
         raise click.UsageError(str(error)) from error

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import CommitOptions
 from paimon_sink.formats.base import CommitKind, Plan
 
 __all__ = [
@@ -24,10 +24,10 @@ __all__ = [
 
 
 def fold(
-    messages: Sequence[TaskMessage | None], *, options: SinkOptions, batch_id: int, overwrite: bool
+    messages: Sequence[TaskMessage | None], *, table: str, options: CommitOptions, batch_id: int, overwrite: bool
 ) -> Plan | None:
     """The plan of batch ``batch_id``, or None when no task reported and there is nothing to publish."""
-    reported = _all_reported(messages, options.label)
+    reported = _all_reported(messages, table)
     check_batch(reported, batch_id)
     if not reported and not overwrite:
         return None
@@ -35,15 +35,25 @@ def fold(
     commit_user = options.commit_user or query_id
     if commit_user is None:
         raise OptionError(
-            f"Cannot commit batch {batch_id} to {options.label}: the writer has no name. Outside a streaming query "
+            f"Cannot commit batch {batch_id} to {table}: the writer has no name. Outside a streaming query "
             "there is no query id to stand for it; set the option commitUser."
         )
-    return _plan(reported, options, commit_user=commit_user, batch_id=batch_id, query_id=query_id, overwrite=overwrite)
+    return _plan(
+        reported,
+        options,
+        table=table,
+        commit_user=commit_user,
+        batch_id=batch_id,
+        query_id=query_id,
+        overwrite=overwrite,
+    )
 
 
-def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOptions, overwrite: bool) -> Plan:
+def fold_one_shot(
+    messages: Sequence[TaskMessage | None], *, table: str, options: CommitOptions, overwrite: bool
+) -> Plan:
     """The plan of a batch write: in the ledger when the user gave it an identifier, else under a fresh user."""
-    reported = _all_reported(messages, options.label)
+    reported = _all_reported(messages, table)
     if options.commit_identifier is not None and options.commit_user is not None:
         commit_user = options.commit_user
     else:
@@ -51,6 +61,7 @@ def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOption
     return _plan(
         reported,
         options,
+        table=table,
         commit_user=commit_user,
         batch_id=options.commit_identifier,
         query_id=None,
@@ -94,8 +105,9 @@ def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...
 
 def _plan(
     messages: Sequence[TaskMessage],
-    options: SinkOptions,
+    options: CommitOptions,
     *,
+    table: str,
     commit_user: str,
     batch_id: int | None,
     query_id: str | None,
@@ -112,7 +124,7 @@ def _plan(
         query_id=query_id,
         files=files,
         replace=replacement(overwrite=overwrite, dynamic=_is_dynamic(messages, options)),
-        table_identity=_identity_of(messages, options.label),
+        table_identity=_identity_of(messages, table),
         schema_ids=frozenset(message.schema_id for message in messages),
         planned=_planned(messages),
         watermark_ms=least_watermark(messages),
@@ -120,7 +132,7 @@ def _plan(
     )
 
 
-def _is_dynamic(messages: Sequence[TaskMessage], options: SinkOptions) -> bool:
+def _is_dynamic(messages: Sequence[TaskMessage], options: CommitOptions) -> bool:
     """The option, or where there is none, the setting of the Spark session as its tasks saw it."""
     if options.partition_overwrite_mode is not None:
         return options.partition_overwrite_mode == "dynamic"

@@ -47,7 +47,8 @@ def check_name(kind: str, name: str) -> str | None:
     if "/" in name or "\\" in name:
         return f"{subject} contains a slash or a backslash, which would leave its directory; remove it."
     if "$" in name:
-        return f"{subject} contains '$', Paimon's mark for system tables; remove it."
+        # orders$files names the files of orders: to Paimon, and to engines such as Trino in any format.
+        return f"{subject} contains '$', the mark of system tables; remove it."
     if name != name.strip():
         return f"{subject} begins or ends with a blank; remove it."
     if len(name.encode("utf-8")) > LONGEST_NAME_BYTES:

@@ -23,7 +23,7 @@ from paimon_sink.core.clock import Moment
 from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register
 from paimon_sink.storage.store import Store
 
@@ -420,11 +420,13 @@ class Format(ABC):
     name: str
 
     @abstractmethod
-    def open(self, options: SinkOptions) -> Table | None:
-        """The table, or None when it does not exist."""
+    def open(self, options: TableOptions, *, compression: str | None = None) -> Table | None:
+        """The table, or None when it does not exist. A ``compression`` is used instead of the table's own codec."""
 
     @abstractmethod
-    def create(self, options: SinkOptions, schema: pa.Schema, partition_by: Iterable[str]) -> Table:
+    def create(
+        self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
+    ) -> Table:
         """Create the table, or open the one that another creator put there first."""
 
     @abstractmethod

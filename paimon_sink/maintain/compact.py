@@ -26,7 +26,7 @@ from paimon_sink.core.errors import (
     TableChangedError,
 )
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.options import Options
 from paimon_sink.formats.base import CommitKind, Filter, LiveFile, Plan, Table
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
 from paimon_sink.write.task import write_task
@@ -93,17 +93,17 @@ def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequen
     )
 
 
-def plan_from_options(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
+def plan_from_options(table: Table, options: Options, filters: Sequence[Filter]) -> CompactionPlan:
     """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
-    if options.where is not None:
+    if options.read.where is not None:
         raise OptionError(
             f"Cannot compact {table.label}: where chooses rows, and a compaction takes whole files. Choose partitions "
             "with partition.*."
         )
     return plan(
         table,
-        target_bytes=options.target_file_size_bytes,
-        min_files=options.compact_min_files or _MIN_FILES,
+        target_bytes=options.write.target_file_size_bytes,
+        min_files=options.upkeep.compact_min_files or _MIN_FILES,
         filters=filters,
     )
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.conditions import Condition
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.formats.base import Split, Table
 from paimon_sink.read.partition import partition_conditions
 from paimon_sink.read.pruning import pruning_filters
@@ -17,9 +17,9 @@ from paimon_sink.read.where import where_conditions
 __all__ = ["plan", "rows", "wanted_rows"]
 
 
-def wanted_rows(table: Table, options: SinkOptions) -> list[Condition]:
+def wanted_rows(table: Table, options: ReadOptions) -> list[Condition]:
     """What every row has to meet, by the options ``partition.*`` and ``where``."""
-    return [*partition_conditions(table, options.read_partition), *where_conditions(table, options.where)]
+    return [*partition_conditions(table, options.partition), *where_conditions(table, options.where)]
 
 
 def plan(table: Table, wanted: Sequence[Condition]) -> list[Split]:

@@ -19,9 +19,9 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import TableNotFoundError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.base import SnapshotInfo, Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.maintain.history import BatchFigures, history
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class PwcProgress(StreamingQueryListener):
         *,
         query: str | None = None,
     ) -> None:
-        self._look = _Look(SinkOptions.parse(dict(options), purpose=Purpose.READ))
+        self._look = _Look(parse_options(dict(options), purpose=Purpose.READ))
         self._callback = callback
         self._query = query
         self._names: dict[str, str | None] = {}
@@ -191,7 +191,7 @@ def _finite(value: float | None) -> float | None:
 class _Look:
     """Finds what became of a batch among the newest snapshots. What a look before saw is not read again."""
 
-    options: SinkOptions
+    options: Options
     clock: Clock = field(default_factory=SystemClock)
     table: Table | None = None
     seen: Sequence[SnapshotInfo] = ()
@@ -209,7 +209,7 @@ class _Look:
         since = None if last_ms is None else max(0, self.clock.now_ms() - last_ms) / 1000
         return {
             "event": noted.event,
-            "table": self.options.label,
+            "table": self.options.table.label,
             "query": noted.query,
             "run": noted.run,
             "name": noted.name,
@@ -222,7 +222,7 @@ class _Look:
 
     def _find(self, query: str, batch_id: int | None) -> tuple[Report | None, int | None]:
         """The figures of a batch if it is there, and when the query committed last."""
-        self.table = self.table or open_table(self.options)
+        self.table = self.table or open_table(self.options.table)
         self.seen = self.table.history(known=self.seen, newest=_SNAPSHOTS)
         own = [found for found in self.seen if found.query_id == query and found.batch_id is not None]
         if not own:
@@ -233,7 +233,7 @@ class _Look:
 
     def _last_ms(self, table: Table, query: str) -> int | None:
         """As the ledger knows it, where only others wrote lately."""
-        user = self.options.commit_user or query
+        user = self.options.commit.commit_user or query
         entry = table.load_head(commit_user=user).ledger.entries.get(user)
         return entry.at_ms if entry is not None and entry.query_id == query else None
 

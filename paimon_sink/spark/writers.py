@@ -18,7 +18,7 @@ from paimon_sink.core.clock import Moment, SystemClock
 from paimon_sink.core.columns import alike
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.options import Options
 from paimon_sink.core.schema import align
 from paimon_sink.formats.base import Plan, Table
 from paimon_sink.formats.registry import open_table, open_to_write
@@ -53,7 +53,7 @@ class _Writer:
     _is_stream = False
     """A batch write inside a stream's ``foreachBatch`` runs under the stream's batch id, which is not its own."""
 
-    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+    def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
         self._options = options
         self._schema = schema
         self._overwrite = overwrite
@@ -62,31 +62,36 @@ class _Writer:
 
     def prepare(self) -> tuple[Table, pa.Schema]:
         """Open or create the table and refuse what does not fit, before the first row."""
-        incoming = arrow_schema(self._schema, table=self._options.label)
-        case_sensitive = TaskSettings.current().case_sensitive
-        return open_to_write(self._options, incoming, case_sensitive=case_sensitive), incoming
+        incoming = arrow_schema(self._schema, table=self._options.table.label)
+        table = open_to_write(
+            self._options.table,
+            incoming,
+            compression=self._options.write.compression,
+            case_sensitive=TaskSettings.current().case_sensitive,
+        )
+        return table, incoming
 
     def check_plan(self) -> None:
         """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
-        check_listeners(self._options)
+        check_listeners(self._options.listeners, self._options.table)
         if self._only_tasks_may_create():
             return
         table, incoming = self.prepare()
-        check_listeners(self._options, table)
+        check_listeners(self._options.listeners, self._options.table, table)
         align(incoming, table.schema, table=table.label, case_sensitive=False)
-        event_time_of(self._options, table.schema, case_sensitive=False)
+        event_time_of(self._options.write, table.schema, table=table.label, case_sensitive=False)
 
     def _only_tasks_may_create(self) -> bool:
         """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
 
         Spark hands its settings to tasks and to nobody who plans.
         """
-        if not alike(arrow_schema(self._schema, table=self._options.label)):
+        if not alike(arrow_schema(self._schema, table=self._options.table.label)):
             return False
         try:
-            open_table(self._options)
+            open_table(self._options.table)
         except TableNotFoundError:
-            return self._options.create_table
+            return self._options.table.create_table
         return False
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
@@ -98,10 +103,12 @@ class _Writer:
             table=table,
             incoming=incoming,
             case_sensitive=settings.case_sensitive,
-            target_bytes=self._options.target_file_size_bytes,
+            target_bytes=self._options.write.target_file_size_bytes,
             query_id=settings.query_id,
             batch_id=settings.batch_id if self._is_stream else None,
-            event_time=event_time_of(self._options, table.schema, case_sensitive=settings.case_sensitive),
+            event_time=event_time_of(
+                self._options.write, table.schema, table=table.label, case_sensitive=settings.case_sensitive
+            ),
             planned=self._planned,
         )
         if settings.dynamic_overwrite and self._overwrite and not self._is_stream:
@@ -111,39 +118,41 @@ class _Writer:
     def _coordinator(self) -> Coordinator:
         options = self._options
         try:
-            table = open_table(options)
+            # What is done after the commit may write, too.
+            table = open_table(options.table, compression=options.write.compression)
         except TableNotFoundError as error:
-            raise TableChangedError.dropped(options.label) from error
+            raise TableChangedError.dropped(options.table.label) from error
         policy = Policy(
-            on_rewind=options.on_rewind,
-            on_ledger_lost=options.on_ledger_lost,
-            takeover=options.takeover,
-            ledger_retention_ms=options.ledger_retention_ms,
+            on_rewind=options.commit.on_rewind,
+            on_ledger_lost=options.commit.on_ledger_lost,
+            takeover=options.commit.takeover,
+            ledger_retention_ms=options.commit.ledger_retention_ms,
         )
         return Coordinator(
             table,
             policy,
-            options.snapshot_properties,
-            target_file_bytes=options.target_file_size_bytes,
-            watermark_idle_ms=options.watermark_idle_ms,
-            listeners=load_listeners(options, table),
+            options.commit.snapshot_properties,
+            target_file_bytes=options.write.target_file_size_bytes,
+            watermark_idle_ms=options.commit.watermark_idle_ms,
+            listeners=load_listeners(options.listeners, options.table, table),
         )
 
     def _commit(self, plan: Plan) -> None:
         coordinator = self._coordinator()
         outcome = coordinator.commit(plan)
         if outcome.snapshot_id is not None and not outcome.already_committed:
-            post_commit_maintenance(coordinator.table, self._options, plan)
+            target_bytes = self._options.write.target_file_size_bytes
+            post_commit_maintenance(coordinator.table, self._options.upkeep, plan, target_bytes=target_bytes)
 
     def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
         try:
             opened = _unwrap(messages)
             query_id = next((message.query_id for message in opened if message is not None), None)
-            user = self._options.commit_user or query_id
+            user = self._options.commit.commit_user or query_id
             self._coordinator().abort(opened, commit_user=user, batch_id=batch_id)
         except (PwcError, OSError) as error:
-            log.warning("Left the files of an aborted write to %s behind: %s", self._options.label, error)
+            log.warning("Left the files of an aborted write to %s behind: %s", self._options.table.label, error)
 
 
 class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
@@ -152,7 +161,13 @@ class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
     _is_stream = True
 
     def commit(self, messages: Messages, batchId: int) -> None:
-        plan = fold(_unwrap(messages), options=self._options, batch_id=batchId, overwrite=self._overwrite)
+        plan = fold(
+            _unwrap(messages),
+            table=self._options.table.label,
+            options=self._options.commit,
+            batch_id=batchId,
+            overwrite=self._overwrite,
+        )
         if plan is not None:
             self._commit(plan)
 
@@ -164,10 +179,11 @@ class PwcBatchWriter(_Writer, DataSourceArrowWriter):
     """Writes one batch job."""
 
     def commit(self, messages: Messages) -> None:
-        self._commit(fold_one_shot(_unwrap(messages), options=self._options, overwrite=self._overwrite))
+        label, options = self._options.table.label, self._options.commit
+        self._commit(fold_one_shot(_unwrap(messages), table=label, options=options, overwrite=self._overwrite))
 
     def abort(self, messages: Messages) -> None:
-        self._abort(messages, batch_id=self._options.commit_identifier)
+        self._abort(messages, batch_id=self._options.commit.commit_identifier)
 
 
 def _unwrap(messages: Messages) -> list[TaskMessage | None]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from paimon_sink.core.clock import Clock
 from paimon_sink.core.errors import SchemaMismatchError
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import WriteOptions
 
 __all__ = ["EventTime", "event_time_of"]
 
@@ -45,26 +45,26 @@ class EventTime:
         return None if latest_ms is None else max(latest_ms - self.delay_ms, _EARLIEST_MS)
 
 
-def event_time_of(options: SinkOptions, schema: pa.Schema, *, case_sensitive: bool) -> EventTime | None:
+def event_time_of(options: WriteOptions, schema: pa.Schema, *, table: str, case_sensitive: bool) -> EventTime | None:
     """What the options ask for, once the table's columns say that they can be held to."""
     if options.watermark_column is None:
         return None
-    wanted = options.watermark_column
-    found = [name for name in schema.names if name == wanted]
-    if not found and not case_sensitive:
-        found = [name for name in schema.names if name.lower() == wanted.lower()]
-    if len(found) != 1:
+    asked = options.watermark_column
+    matches = [name for name in schema.names if name == asked]
+    if not matches and not case_sensitive:
+        matches = [name for name in schema.names if name.lower() == asked.lower()]
+    if len(matches) != 1:
         raise SchemaMismatchError(
-            f"Cannot write to {options.label}: watermarkColumn is {wanted!r}, and the table has no such column. "
+            f"Cannot write to {table}: watermarkColumn is {asked!r}, and the table has no such column. "
             f"It has {', '.join(schema.names)}."
         )
-    kind = schema.field(found[0]).type
+    kind = schema.field(matches[0]).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
         raise SchemaMismatchError(
-            f"Cannot write to {options.label}: watermarkColumn {wanted!r} is {kind}. It must be a timestamp, or a "
+            f"Cannot write to {table}: watermarkColumn {asked!r} is {kind}. It must be a timestamp, or a "
             "long of milliseconds since 1970. Choose another column, or cast it."
         )
-    return EventTime(found[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
+    return EventTime(matches[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
 
 
 def _in_ms(ticks: int | None, unit: str) -> int | None:

@@ -10,14 +10,17 @@ import pytest
 from paimon_sink.commit.fold import fold, fold_one_shot, replacement, written_files
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.option_groups import CommitOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.formats.base import CommitKind, Plan
+from paimon_sink.formats.registry import parse_options
 
-ORDERS = {"warehouse": "/lake", "table": "sales.orders"}
+TABLE = "sales.orders"
+ORDERS = {"warehouse": "/lake", "table": TABLE}
 
 
-def options(extra: Mapping[str, str] | None = None, purpose: Purpose = Purpose.STREAM_WRITE) -> SinkOptions:
-    return SinkOptions.parse({**ORDERS, **(extra or {})}, purpose=purpose)
+def options(extra: Mapping[str, str] | None = None, purpose: Purpose = Purpose.STREAM_WRITE) -> CommitOptions:
+    return parse_options({**ORDERS, **(extra or {})}, purpose=purpose).commit
 
 
 def file(path: str = "bucket-0/data-1.parquet", *, rows: int = 2) -> DataFile:
@@ -29,7 +32,7 @@ def message(*files: DataFile, identity: str = "table-1", schema_id: int = 0, que
 
 
 def folded(*messages: TaskMessage | None, overwrite: bool = False, **extra: str) -> Plan | None:
-    return fold(messages, options=options(extra), batch_id=7, overwrite=overwrite)
+    return fold(messages, table=TABLE, options=options(extra), batch_id=7, overwrite=overwrite)
 
 
 def test_messages_become_one_plan() -> None:
@@ -71,7 +74,7 @@ def test_a_missing_message_means_no_plan(messages: list[TaskMessage | None]) -> 
     with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report. Nothing was committed"):
         folded(*messages)
     with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report"):
-        fold_one_shot(messages, options=options(), overwrite=False)
+        fold_one_shot(messages, table=TABLE, options=options(), overwrite=False)
 
 
 def test_messages_of_two_incarnations_of_the_table_are_refused() -> None:
@@ -146,8 +149,8 @@ def test_a_batch_without_tasks_under_an_explicit_name_publishes_nothing() -> Non
 
 
 def test_a_one_shot_write_has_a_fresh_user_each_time() -> None:
-    first = fold_one_shot([message(file())], options=options(), overwrite=False)
-    second = fold_one_shot([message(file())], options=options(), overwrite=False)
+    first = fold_one_shot([message(file())], table=TABLE, options=options(), overwrite=False)
+    second = fold_one_shot([message(file())], table=TABLE, options=options(), overwrite=False)
 
     assert first.commit_user != second.commit_user
     assert (first.batch_id, first.query_id) == (None, None)
@@ -156,8 +159,8 @@ def test_a_one_shot_write_has_a_fresh_user_each_time() -> None:
 def test_a_one_shot_write_with_a_user_only_is_still_one_shot() -> None:
     given = options({"commitUser": "nightly"}, Purpose.BATCH_WRITE)
 
-    first = fold_one_shot([message(file())], options=given, overwrite=False)
-    second = fold_one_shot([message(file())], options=given, overwrite=False)
+    first = fold_one_shot([message(file())], table=TABLE, options=given, overwrite=False)
+    second = fold_one_shot([message(file())], table=TABLE, options=given, overwrite=False)
 
     assert first.batch_id is None
     assert first.commit_user.startswith("nightly-")
@@ -167,7 +170,7 @@ def test_a_one_shot_write_with_a_user_only_is_still_one_shot() -> None:
 def test_a_batch_job_with_user_and_identifier_is_in_the_ledger() -> None:
     given = options({"commitUser": "nightly", "commitIdentifier": "20260131"}, Purpose.BATCH_WRITE)
 
-    plan = fold_one_shot([message(file())], options=given, overwrite=False)
+    plan = fold_one_shot([message(file())], table=TABLE, options=given, overwrite=False)
 
     assert (plan.commit_user, plan.batch_id, plan.query_id) == ("nightly", 20260131, None)
 
@@ -202,7 +205,7 @@ def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: Commit
 
 
 def one_shot(*messages: TaskMessage, **extra: str) -> Plan:
-    return fold_one_shot(messages, options=options(extra, Purpose.BATCH_WRITE), overwrite=True)
+    return fold_one_shot(messages, table=TABLE, options=options(extra, Purpose.BATCH_WRITE), overwrite=True)
 
 
 def test_an_overwrite_without_the_option_does_as_its_tasks_say() -> None:

@@ -27,7 +27,8 @@ def plan_of(lake: Lake, identifier: int, *ids: int) -> Plan:
     """The job, with its tasks done and its commit to come."""
     job = named(lake, identifier)
     message = opened(job.batch_writer().write(iter([rows(*ids)] if ids else [])))
-    return fold_one_shot([message], options=sink_options(job, purpose=Purpose.BATCH_WRITE), overwrite=False)
+    options = sink_options(job, purpose=Purpose.BATCH_WRITE).commit
+    return fold_one_shot([message], table=job.table, options=options, overwrite=False)
 
 
 def run(lake: Lake, identifier: int, *ids: int) -> None:

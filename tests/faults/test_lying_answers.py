@@ -298,7 +298,7 @@ def test_a_one_shot_write_that_landed_and_expired_before_its_read_back_is_in_onc
 ) -> None:
     lake.append(0, rows(0))
     message = lake.batch_writer().write(iter([rows(1)]))
-    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+    one_shot = fold_one_shot([opened(message)], table=lake.table, options=sink_options(lake).commit, overwrite=False)
 
     def others_commit_and_expire() -> None:
         for number in range(1, 4):
@@ -318,7 +318,7 @@ def test_a_one_shot_write_that_slept_is_never_acknowledged_without_being_in(lake
     lake.append(0, rows(0))
     writer = lake.batch_writer()
     message = writer.write(iter([rows(1)]))
-    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+    one_shot = fold_one_shot([opened(message)], table=lake.table, options=sink_options(lake).commit, overwrite=False)
 
     def others_commit_and_expire() -> None:
         for number in range(1, 4):

@@ -53,7 +53,7 @@ def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
 
 
 def adapter(place: Lake) -> Format:
-    return _format(sink_options(place))
+    return _format(sink_options(place).table.table_format)
 
 
 def metadata(place: Lake) -> list[str]:
@@ -64,15 +64,15 @@ def metadata(place: Lake) -> list[str]:
 
 
 def test_a_table_that_is_not_there_opens_as_none(place: Lake) -> None:
-    assert adapter(place).open(sink_options(place)) is None
+    assert adapter(place).open(sink_options(place).table) is None
     with pytest.raises(TableNotFoundError, match=re.escape(place.table)):
         place.open()
 
 
 def test_a_created_table_says_what_it_is(place: Lake) -> None:
-    created = adapter(place).create(sink_options(place), SCHEMA, ["day"])
+    created = adapter(place).create(sink_options(place).table, SCHEMA, ["day"])
 
-    opened = adapter(place).open(sink_options(place))
+    opened = adapter(place).open(sink_options(place).table)
     assert opened is not None
     for table in (created, opened):
         assert (table.label, table.schema_id, table.partition_source_columns) == (place.table, 0, ("day",))
@@ -83,26 +83,26 @@ def test_a_created_table_says_what_it_is(place: Lake) -> None:
 
 
 def test_creating_a_table_that_is_there_opens_it(place: Lake) -> None:
-    first = adapter(place).create(sink_options(place), SCHEMA, ["day"])
-    second = adapter(place).create(sink_options(place), pa.schema([("other", pa.int32())]), [])
+    first = adapter(place).create(sink_options(place).table, SCHEMA, ["day"])
+    second = adapter(place).create(sink_options(place).table, pa.schema([("other", pa.int32())]), [])
 
     assert second.identity == first.identity
     assert second.schema.names == ["id", "day"]
 
 
 def test_a_table_made_anew_has_another_identity(place: Lake) -> None:
-    before = adapter(place).create(sink_options(place), SCHEMA, []).identity
+    before = adapter(place).create(sink_options(place).table, SCHEMA, []).identity
     other_engine(place).drop()
 
-    assert adapter(place).open(sink_options(place)) is None
-    assert adapter(place).create(sink_options(place), SCHEMA, []).identity != before
+    assert adapter(place).open(sink_options(place).table) is None
+    assert adapter(place).create(sink_options(place).table, SCHEMA, []).identity != before
 
 
 def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
     other = Lake(place.options, table="sales.others")
 
-    first = adapter(place).create(sink_options(place), SCHEMA, [])
-    second = adapter(other).create(sink_options(other), SCHEMA, [])
+    first = adapter(place).create(sink_options(place).table, SCHEMA, [])
+    second = adapter(other).create(sink_options(other).table, SCHEMA, [])
 
     assert first.identity != second.identity
     assert first.location != second.location
@@ -112,7 +112,7 @@ def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
 
 
 def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
-    table = adapter(place).create(sink_options(place), SCHEMA, [])
+    table = adapter(place).create(sink_options(place).table, SCHEMA, [])
 
     head = table.load_head(commit_user="u")
 
@@ -132,7 +132,7 @@ def test_a_look_sees_what_was_put_since(place: Lake) -> None:
 
 
 def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
-    table = adapter(place).create(sink_options(place), SCHEMA, [])
+    table = adapter(place).create(sink_options(place).table, SCHEMA, [])
     other_engine(place).drop()
 
     with pytest.raises(TableChangedError, match=re.escape(place.table)):
@@ -354,7 +354,7 @@ def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
 
 
 def test_an_empty_table_has_no_splits(place: Lake) -> None:
-    adapter(place).create(sink_options(place), SCHEMA, [])
+    adapter(place).create(sink_options(place).table, SCHEMA, [])
 
     assert place.open().plan_splits([]) == []
 
@@ -422,9 +422,9 @@ def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(place: Lak
 
 def assert_refused_before_creation(place: Lake, schema: pa.Schema, said: str) -> None:
     with pytest.raises(SchemaMismatchError, match=said):
-        open_to_write(sink_options(place), schema)
+        open_to_write(sink_options(place).table, schema, compression=None)
     with pytest.raises(TableNotFoundError):
-        open_table(sink_options(place))
+        open_table(sink_options(place).table)
 
 
 def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(place: Lake) -> None:
@@ -432,7 +432,8 @@ def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(p
 
     assert_refused_before_creation(place, alike, "id and ID differ only in case")
 
-    assert open_to_write(sink_options(place), alike, case_sensitive=True).schema.names == ["id", "ID"]
+    opened = open_to_write(sink_options(place).table, alike, compression=None, case_sensitive=True)
+    assert opened.schema.names == ["id", "ID"]
 
 
 @pytest.mark.parametrize(

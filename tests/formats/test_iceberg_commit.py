@@ -94,7 +94,7 @@ def through(lake: Lake, *hands: Sending) -> IcebergTable:
     assert isinstance(table, IcebergTable)
     return IcebergTable(
         table.native,
-        tables=Between(tables(sink_options(lake)), *hands),
+        tables=Between(tables(sink_options(lake).table), *hands),
         label=table.label,
         branch=table.branch,
         compression=None,

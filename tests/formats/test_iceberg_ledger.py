@@ -423,7 +423,7 @@ def test_a_branch_of_an_empty_table_is_refused(lake: Lake) -> None:
 def test_paimon_has_no_branches_here(local_lake: Lake) -> None:
     with pytest.raises(OptionError, match="branch is not available for Paimon"):
         sink_options(local_lake.with_options(branch="audit"))
-    assert sink_options(local_lake.with_options(branch="main")).branch == "main"
+    assert sink_options(local_lake.with_options(branch="main")).table.branch == "main"
 
 
 def test_dropping_and_creating_again_forgets_the_ledger(lake: Lake) -> None:

@@ -16,8 +16,9 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.types import LongType, TimeType, UUIDType
 
 from paimon_sink.core.errors import CorruptTableError, SchemaMismatchError, UnsupportedTableError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.formats.base import Comparison, Filter, Table
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.schema import spark_schema
 from tests.support import tasks
@@ -161,11 +162,11 @@ def test_a_partition_option_gives_exact_rows_and_leaves_other_files_closed(
     parted = lake.with_options(partitionBy=partition_by)
     parted.append(0, rows(*range(20)))
     parted.append(1, rows(*range(20, 40)))
-    options = SinkOptions.parse({**lake.options, "table": lake.table, "partition.id": "7"}, purpose=Purpose.READ)
+    options = parse_options({**lake.options, "table": lake.table, "partition.id": "7"}, purpose=Purpose.READ)
     table = parted.open()
 
     with opened_files(table) as opened:
-        found = read(table, partition_filters(table, options.read_partition))
+        found = read(table, partition_filters(table, options.read.partition))
 
     assert [row["id"] for row in found] == [7]
     assert 1 <= len(opened) <= files < len(parted.data_files())

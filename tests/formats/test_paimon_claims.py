@@ -13,7 +13,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 
 
 def test_claims_are_on_record_until_they_are_released(paimon_place: Lake) -> None:
-    PaimonFormat().create(sink_options(paimon_place), SCHEMA, [])
+    PaimonFormat().create(sink_options(paimon_place).table, SCHEMA, [])
     table = paimon_place.open()
     claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
 

@@ -336,8 +336,10 @@ def test_wrong_settings_are_said_before_the_first_row(
 ) -> None:
     told = measured(lake, **{key: found.replace("{tmp}", str(tmp_path)) for key, found in settings.items()})
 
+    options = sink_options(told)
+
     with pytest.raises(OptionError, match=problem):
-        check_listeners(sink_options(told))
+        check_listeners(options.listeners, options.table)
 
 
 def test_a_directory_that_goes_later_fails_the_listener_and_no_batch(lake: Lake, collected: Path) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError, StorageError, TableChangedError
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import UpkeepOptions
 from paimon_sink.formats.base import CommitKind, Plan, Table
 from paimon_sink.maintain import after_commit
 from paimon_sink.maintain.after_commit import is_due
@@ -125,7 +125,7 @@ def test_one_batch_in_so_many_looks_and_every_habit_of_a_stream_meets_one() -> N
 def test_trouble_with_it_is_logged_and_never_fails_the_batch(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(table: Table, options: SinkOptions, plan: Plan) -> None:
+    def broken(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setitem(after_commit._CHORES, "compact small files", broken)

@@ -46,7 +46,7 @@ class IcebergActions(FormatActions):
         native.io = _OneStore(store)
         return IcebergTable(
             native,
-            tables=_Networked(tables(sink_options(self.lake)), self._catalog, store._fs),
+            tables=_Networked(tables(sink_options(self.lake).table), self._catalog, store._fs),
             label=self._honest.label,
             branch=self._honest.branch,
             compression=None,

@@ -14,8 +14,9 @@ from paimon_sink.commit.coordinator import Bounds, Coordinator, Outcome
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold, fold_one_shot
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.base import Plan, Table
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.compact import _POLICY as COMPACTION_POLICY
 from paimon_sink.maintain.compact import Rewrite, publish, rewrite
 from paimon_sink.maintain.compact import plan as plan_compaction
@@ -118,8 +119,14 @@ class Stage:
     def _fold(self, batch: Batch, messages: Sequence[TaskMessage | None]) -> Plan | None:
         options = _options(self._warehouse, batch.user)
         if batch.user == "a batch job":
-            return fold_one_shot(messages, options=options, overwrite=False)
-        return fold(messages, options=options, batch_id=batch.number, overwrite=False)
+            return fold_one_shot(messages, table=options.table.label, options=options.commit, overwrite=False)
+        return fold(
+            messages,
+            table=options.table.label,
+            options=options.commit,
+            batch_id=batch.number,
+            overwrite=False,
+        )
 
     def _coordinator(self, table: Table, policy: Policy) -> Coordinator:
         return Coordinator(table, policy, bounds=Bounds(puts_per_attempt=3), clock=FakeClock())
@@ -145,8 +152,8 @@ class Stage:
 
 
 @cache
-def _options(warehouse: str, user: str) -> SinkOptions:
-    return SinkOptions.parse(
+def _options(warehouse: str, user: str) -> Options:
+    return parse_options(
         {"warehouse": warehouse, "table": "sales.orders", "commitUser": user}, purpose=Purpose.STREAM_WRITE
     )
 

@@ -74,8 +74,8 @@ PLACING_MUTANTS = (
         "path-settled-in-each-process",
         "a path is settled once and travels settled",
         "paimon_sink/core/options.py",
-        "        parsed = _placed(parsed, directory, given.problems)\n",
-        "        _placed(parsed, directory, given.problems)\n",
+        "        parsed = replace(parsed, table=_placed(parsed.table, directory, given))\n",
+        "        _placed(parsed.table, directory, given)\n",
         (f"{PLACES}::test_a_settled_path_stays_the_same_in_a_process_with_another_home",),
     ),
     Mutant(

@@ -34,7 +34,7 @@ SILENCE_MUTANTS = (
         "bounds-without-a-switch",
         "a bound of something that is not switched on is refused",
         OPTIONS,
-        "        if given.has(bound) and not given.has(switch)\n",
+        "        if switch is not None and given.has(bound) and not given.has(switch)\n",
         "        if False\n",
         (f"{OPTIONS_TEST}::test_a_bound_of_something_that_is_not_switched_on_is_refused",),
     ),

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from paimon_sink.core.conditions import conditions
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.read.scan import plan
 from paimon_sink.spark.reader import PwcReader
 from paimon_sink.spark.schema import spark_schema
@@ -52,7 +53,7 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def reader(lake: Lake, where: str) -> PwcReader:
     options = {**lake.options, "table": lake.table, "where": where}
-    return PwcReader(SinkOptions.parse(options, purpose=Purpose.READ), spark_schema(lake.open().schema))
+    return PwcReader(parse_options(options, purpose=Purpose.READ), spark_schema(lake.open().schema))
 
 
 def ids(lake: Lake, where: str) -> list[int]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.formats.base import SnapshotInfo, Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.spark.writers import PwcBatchWriter, PwcCommitMessage, PwcStreamWriter
 
 __all__ = ["ID_AND_DAY", "Lake", "rows"]
@@ -67,7 +67,8 @@ class Lake:
         return message
 
     def open(self) -> Table:
-        return open_table(SinkOptions.parse(self.all_options(), purpose=Purpose.READ))
+        options = parse_options(self.all_options(), purpose=Purpose.READ)
+        return open_table(options.table, compression=options.write.compression)
 
     def read(self) -> list[dict[str, Any]]:
         table = self.open()

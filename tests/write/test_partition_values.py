@@ -193,7 +193,7 @@ def test_a_name_that_would_leave_its_directory_is_refused(name: str, local_lake:
     lake = Lake(local_lake.options, table=name)
 
     with pytest.raises(OptionError, match="name"):
-        open_to_write(sink_options(lake), pa.schema([("id", pa.int64())]))
+        open_to_write(sink_options(lake).table, pa.schema([("id", pa.int64())]), compression=None)
 
     assert list(tmp_path.iterdir()) == []
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pypaimon.schema.schema import Schema
 
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_values import CODECS
-from paimon_sink.core.options import SinkOptions
 from paimon_sink.formats.base import Format, Table
 from paimon_sink.formats.paimon.catalogs import tables
 from paimon_sink.formats.paimon.features import unsupported_features
@@ -22,10 +22,12 @@ __all__ = ["PaimonFormat"]
 class PaimonFormat(Format):
     name = "paimon"
 
-    def open(self, options: SinkOptions) -> Table | None:
-        return tables(options).open()
+    def open(self, options: TableOptions, *, compression: str | None = None) -> Table | None:
+        return tables(options).open(compression=compression)
 
-    def create(self, options: SinkOptions, schema: pa.Schema, partition_by: Iterable[str]) -> Table:
+    def create(
+        self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
+    ) -> Table:
         partition_keys = list(partition_by)
         _refuse(options.label, unsupported_features(options.table_properties, []))
         for key in partition_keys:
@@ -38,7 +40,7 @@ class PaimonFormat(Format):
                 options=dict(options.table_properties),
             )
         )
-        table = catalog.open()
+        table = catalog.open(compression=compression)
         if table is None:
             raise TableNotFoundError(
                 f"Created {options.label}, and it was dropped before it could be opened. Try again."
