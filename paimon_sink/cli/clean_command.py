@@ -17,7 +17,7 @@ from paimon_sink.cli.figures import duration, many, size
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.errors import OptionError
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.clean import CleanReport, Leftover, clean
 
 __all__ = ["clean_command"]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import OptionError, TableNotFoundError
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
 
 __all__ = ["FILES_A_BATCH", "TABLE", "KillOrder", "Place", "Published"]
@@ -132,7 +132,7 @@ class Place:
     def published(self) -> list[Published]:
         """The snapshots there are, oldest first."""
         try:
-            history = self.open().history()
+            history = self.open().upkeep.history()
         except TableNotFoundError:
             return []
         return [

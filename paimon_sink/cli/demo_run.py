@@ -263,7 +263,9 @@ def _count(place: Place, *, rows: int, kills: int, seconds: float) -> Figures:
 
 def _ids_in_table(place: Place) -> pa.ChunkedArray:
     table = place.open()
-    columns = [batch.column("id") for split in table.plan_splits([]) for batch in table.read_split(split, ["id"])]
+    columns = [
+        batch.column("id") for split in table.scans.plan_splits([]) for batch in table.scans.read_split(split, ["id"])
+    ]
     return pa.chunked_array(columns, pa.int64())
 
 

@@ -15,7 +15,8 @@ from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import many
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal, printable
-from paimon_sink.formats.base import SnapshotInfo, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 
 __all__ = ["expire_command"]

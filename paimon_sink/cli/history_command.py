@@ -14,7 +14,7 @@ from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.reading import read_table
 
 __all__ = ["history_command", "waiting"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.history import BatchFigures, History, HistoryTotals, ListenerState, User
 
 __all__ = ["history_json"]

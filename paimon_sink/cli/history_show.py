@@ -13,7 +13,7 @@ from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, time_behind
 from paimon_sink.cli.listeners_show import listener_lines
 from paimon_sink.cli.terminal import printable
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.history import BatchFigures, History, User
 
 __all__ = ["show_history"]

@@ -10,7 +10,7 @@ import click
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
 
 __all__ = ["open_named", "options_argument", "parsed", "table_argument"]

@@ -6,14 +6,14 @@ from difflib import get_close_matches
 
 import click
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.reading import Reading
 
 __all__ = ["check_user"]
 
 
 def check_user(user: str | None, reading: Reading, table: Table) -> None:
-    known = {found.commit_user for found in reading.snapshot_infos} | reading.ledger.keys()
+    known = {found.commit_user for found in reading.snapshots} | reading.ledger.keys()
     if user is not None and user not in known:
         near = get_close_matches(user, [name for name in known if name is not None], n=1)
         hint = f" Is it {near[0]}?" if near else ""

@@ -13,7 +13,7 @@ from paimon_sink.cli.bars import Bars
 from paimon_sink.cli.figures import many, show_figure, size
 from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.verify import Report, verify
 
 __all__ = ["verify_command"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
-from paimon_sink.formats.base import SnapshotInfo, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import History
 from paimon_sink.maintain.reading import Reading, read_table
 
@@ -85,7 +86,7 @@ class Watcher:
 
     def _read(self, table: Table) -> Reading:
         reading = read_table(table, user=self.user, known=self._known, newest=self.window)
-        self._known = reading.snapshot_infos
+        self._known = reading.snapshots
         return reading
 
     def _history(self, reading: Reading, now_ms: int) -> History:

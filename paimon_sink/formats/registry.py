@@ -11,7 +11,7 @@ from paimon_sink.core.columns import refuse_alike
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, TableNotFoundError
 from paimon_sink.core.option_values import TransformText
 from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Format, Table
+from paimon_sink.formats.contract import Format, Table
 
 __all__ = ["open_table", "open_to_rewrite", "open_to_write"]
 

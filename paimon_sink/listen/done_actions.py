@@ -14,7 +14,7 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.strict_json import as_whole, read_json
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.loading import ListenerContext, load_by_path
 
 __all__ = ["SUCCESS_FILE", "Action", "DonePartition", "SuccessFile", "UnavailableError", "custom_action"]
@@ -62,7 +62,7 @@ class DonePartition:
     """A partition ``dt=2024-01-01.done`` in the catalog, beside ``dt=2024-01-01``."""
 
     def __init__(self, table: Table) -> None:
-        if not table.keeps_partitions:
+        if not table.refs.keeps_partitions:
             raise OptionError(
                 f"Cannot mark partitions of {table.label} done by done-partition: its catalog keeps no list of "
                 "partitions. Use success-file or http-report, or a REST catalog and a table with "
@@ -75,7 +75,7 @@ class DonePartition:
         parts = (part.partition("=") for part in partition.path.split("/"))
         spec = {unquote(key): unquote(value) for key, _, value in parts}
         last = list(spec)[-1]
-        self._table.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
+        self._table.refs.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
 
 
 def custom_action(path: str, context: ListenerContext, settings: Mapping[str, str]) -> Action:

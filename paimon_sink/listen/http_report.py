@@ -19,7 +19,7 @@ from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.option_secrets import HIDDEN, quoted
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.core.strict_json import read_json
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.done_actions import UnavailableError
 
 __all__ = ["HttpReport", "http_url"]

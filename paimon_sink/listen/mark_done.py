@@ -11,7 +11,7 @@ from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, UnavailableError, custom_action
 from paimon_sink.listen.done_trigger import decode, encode
 from paimon_sink.listen.http_report import HttpReport, http_url

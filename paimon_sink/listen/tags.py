@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.local_time import local_time, mode_and_zone, now_of
 from paimon_sink.listen.settings import Settings
@@ -51,7 +51,7 @@ class Tags:
         if period is None:
             return self._state(following)
         name = self._periods.name(period)
-        if not self._table.tag(name, event.snapshot_id):
+        if not self._table.refs.tag(name, event.snapshot_id):
             log.warning(
                 "Snapshot %d of %s is gone or about to go, so the next one gets the tag %s",
                 *(event.snapshot_id, event.table, name),
@@ -66,7 +66,7 @@ class Tags:
         noted = state.get(self._periods.period) if isinstance(state, dict) else None
         if isinstance(noted, str):
             return datetime.fromisoformat(noted)
-        latest = self._periods.latest(table.tag_names())
+        latest = self._periods.latest(table.refs.tag_names())
         return None if latest is None else self._periods.after(latest)
 
     def _state(self, following: datetime | None) -> Any:
@@ -75,6 +75,6 @@ class Tags:
     def _drop_old(self, table: Table, new: str) -> None:
         if self._keep is None:
             return
-        for name in self._periods.too_many(table.tag_names(), keep=self._keep, new=new):
-            table.drop_tag(name)
+        for name in self._periods.too_many(table.refs.tag_names(), keep=self._keep, new=new):
+            table.refs.drop_tag(name)
             log.info("The tag %s of %s is gone: %d are kept", name, table.label, self._keep)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
-from paimon_sink.formats.base import LiveFile
+from paimon_sink.formats.values import LiveFile
 
 __all__ = ["Group", "Partition", "files_after", "plan_groups", "plan_incremental", "small_files"]
 

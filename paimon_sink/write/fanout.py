@@ -104,7 +104,7 @@ class FanOut:
 
     def _split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
         codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
-        columns = self._attempt.table.partition_values(batch)
+        columns = self._attempt.table.files.partition_values(batch)
         for column in columns:
             encoded = pc.dictionary_encode(column, null_encoding="encode")
             pairs = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import ClosedFile, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import ClosedFile
 from paimon_sink.storage.store import Output
 from paimon_sink.write.encoding import MIN_SAMPLE_ROWS, dictionary_columns
 
@@ -49,13 +50,13 @@ class TaskAttempt:
     """Every file ever opened, so that a failed write can remove them all."""
 
     def next_path(self, partition: tuple[Any, ...]) -> str:
-        path = self.table.new_file_path(partition, attempt=self.attempt_id, number=len(self.paths))
+        path = self.table.files.new_path(partition, attempt=self.attempt_id, number=len(self.paths))
         self.paths.append(path)
         return path
 
     def remove_files(self) -> None:
         """Remove whatever was written. The error that led here matters more than one that stays behind."""
-        self.table.drop_files(self.paths)
+        self.table.files.drop(self.paths)
 
 
 class RollingFile:
@@ -129,8 +130,8 @@ class _OpenFile:
             self._writer = pq.ParquetWriter(
                 self._sink.handle,
                 attempt.schema,
-                compression=table.compression,
-                compression_level=table.compression_level,
+                compression=table.files.compression,
+                compression_level=table.files.compression_level,
                 use_dictionary=True if attempt.dictionaries is None else attempt.dictionaries,
                 write_page_index=True,
                 store_schema=False,
@@ -160,7 +161,7 @@ class _OpenFile:
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        return self._attempt.table.describe(
+        return self._attempt.table.files.describe(
             ClosedFile(
                 path=self._path,
                 partition=self._partition,

@@ -12,7 +12,7 @@ from paimon_sink.core.clock import Clock, Moment, SystemClock
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt

@@ -10,7 +10,7 @@ from paimon_sink.cli.large import large
 from paimon_sink.cli.watch_frame import Room, frame
 from paimon_sink.cli.watch_state import View, Watcher
 from paimon_sink.errors import PwcError, TableNotFoundError
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -42,14 +42,14 @@ class _Broken:
     def __init__(self, lake: Lake) -> None:
         self.table: Table = lake.open()
         self.error: Exception | None = None
-        load_head = self.table.load_head
+        load_head = self.table.commits.load_head
 
         def looking(*, commit_user: str) -> object:
             if self.error is not None:
                 raise self.error
             return load_head(commit_user=commit_user)
 
-        self.table.load_head = looking  # type: ignore[method-assign,assignment]
+        self.table.commits.load_head = looking  # type: ignore[method-assign,assignment]
 
 
 def test_batches_are_seen_as_they_arrive(lake: Lake) -> None:

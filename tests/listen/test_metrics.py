@@ -349,9 +349,9 @@ def test_a_directory_that_goes_later_fails_the_listener_and_no_batch(lake: Lake,
     told.append(1, rows(2))
 
     table = told.open()
-    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
-        "metrics"
-    ]
+    progress = current_journal(
+        table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"]
+    ).listeners["metrics"]
     assert "is no directory here" in (progress.error or "")
     collected.mkdir()
     told.append(2, rows(3))

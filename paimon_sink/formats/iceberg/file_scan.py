@@ -14,8 +14,6 @@ from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 
-__all__ = ["scan_file"]
-
 
 def scan_file(
     native: NativeTable, task: FileScanTask, columns: Sequence[str], row_filter: BooleanExpression
@@ -35,17 +33,19 @@ def _reader() -> Any:
 
     class KeepsNulls(reader.ArrowProjectionVisitor):
         def list(self, list_type: Any, list_array: Any, value_array: Any) -> Any:
-            found = super().list(list_type, list_array, value_array)
-            if found is None or found.null_count == list_array.null_count:
-                return found
-            return type(found).from_arrays(found.offsets, found.values, type=found.type, mask=list_array.is_null())
+            projected = super().list(list_type, list_array, value_array)
+            if projected is None or projected.null_count == list_array.null_count:
+                return projected
+            return type(projected).from_arrays(
+                projected.offsets, projected.values, type=projected.type, mask=list_array.is_null()
+            )
 
         def map(self, map_type: Any, map_array: Any, key_result: Any, value_result: Any) -> Any:
-            found = super().map(map_type, map_array, key_result, value_result)
-            if found is None or found.null_count == map_array.null_count:
-                return found
+            projected = super().map(map_type, map_array, key_result, value_result)
+            if projected is None or projected.null_count == map_array.null_count:
+                return projected
             return pa.MapArray.from_arrays(
-                found.offsets, found.keys, found.items, type=found.type, mask=map_array.is_null()
+                projected.offsets, projected.keys, projected.items, type=projected.type, mask=map_array.is_null()
             )
 
     reader.ArrowProjectionVisitor = KeepsNulls  # type: ignore[misc]
