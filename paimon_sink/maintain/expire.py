@@ -16,7 +16,6 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
-
 _ATTEMPTS = 10
 
 
@@ -104,6 +103,6 @@ def expire(
             continue
         return ExpiryReport(table.label, dry_run, tuple(chosen), removed)
     raise CommitConflictError(
-        f"Cannot expire snapshots of {table.label}: the table changed in each of {_ATTEMPTS} attempts. Run it again when "
-        "fewer jobs commit or expire there."
+        f"Cannot expire snapshots of {table.label}: the table changed in each of {_ATTEMPTS} attempts. Run it again "
+        "when fewer jobs commit or expire there."
     )

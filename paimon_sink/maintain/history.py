@@ -13,7 +13,6 @@ from paimon_sink.commit.journal import ListenerJournal
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo
 
-
 _MOST_DIGITS = 18
 """No figure of ours is longer, and int() refuses very long ones."""
 

@@ -13,7 +13,6 @@ from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import History, history
 
-
 UNREADABLE = "(cannot be read)"
 """In place of the names of listeners that nobody can tell."""
 

@@ -19,7 +19,6 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo
 
-
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
 
@@ -167,7 +166,8 @@ def _doubled_batches(history: RefHistory[Any]) -> Iterator[Problem]:
             yield Problem(
                 ProblemKind.DOUBLED_BATCH,
                 _name(history, snapshot),
-                f"holds batch {snapshot.batch_id} of {snapshot.commit_user}, which snapshot {before.snapshot_id} holds too",
+                f"holds batch {snapshot.batch_id} of {snapshot.commit_user}, which snapshot {before.snapshot_id} "
+                "holds too",
             )
 
 

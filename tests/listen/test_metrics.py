@@ -233,7 +233,7 @@ def test_totals_that_cannot_be_read_begin_anew_with_a_warning(
     after = listener(prometheus=collected / "pwc.prom").on_commit(an_event(), state)
 
     assert after["rows"] == value(collected, "pwc_rows_total") == 100
-    assert "begin anew" in caplog.text
+    assert "start again at zero" in caplog.text
 
 
 def test_batches_that_are_told_as_one_are_all_counted(collected: Path) -> None:

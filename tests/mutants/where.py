@@ -54,7 +54,7 @@ WHERE_MUTANTS = (
     ),
     Mutant(
         "where-decimals-become-doubles-in-arrow",
-        "decimals are rounded to doubles as Spark attempts them",
+        "decimals are rounded to doubles as Spark rounds them",
         ROWS,
         "        return column.cast(pa.string()).cast(domain)\n",
         "        return column.cast(domain)\n",
@@ -86,7 +86,7 @@ WHERE_MUTANTS = (
         (REFUSED,),
     ),
     Mutant(
-        "where-attempts-decimals",
+        "where-rounds-decimals",
         "a comparison that takes too many digits is refused",
         MEANING,
         "    if precision > MAX_DIGITS:\n",
