@@ -43,7 +43,7 @@ DOORS: dict[str, set[str]] = {
     "pypaimon": {"formats.paimon"},
     "fastavro": {"formats.paimon"},
     "pyiceberg": {"formats.iceberg"},
-    "pyspark": {"spark", "cli.demo", "cli.compact_session", ""},
+    "pyspark": {"spark", "cli.demo.query", "cli.maintain.session", ""},
     "click": {"cli"},
     "rich": {"cli"},
 }
@@ -192,7 +192,7 @@ def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
     [
         pytest.param("", "def register(spark):\n    from paimon_sink.spark import source", id="the front door is lazy"),
         pytest.param("formats", "from paimon_sink.formats.paimon.table import PaimonFormat", id="the format registry"),
-        pytest.param("cli.demo.job", "import paimon_sink\nfrom pyspark.sql import SparkSession", id="the demo"),
+        pytest.param("cli.demo.query", "import paimon_sink\nfrom pyspark.sql import SparkSession", id="the demo"),
         pytest.param("core.options", "FORMATS = ('paimon', 'iceberg')", id="naming formats without asking"),
         pytest.param("formats.paimon.table", "import pypaimon, fastavro, pyarrow", id="a format's own libraries"),
     ],

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from paimon_sink.cli.clean_command import clean_command
-from paimon_sink.cli.compact_command import compact_command
-from paimon_sink.cli.demo_command import demo_command
-from paimon_sink.cli.expire_command import expire_command
-from paimon_sink.cli.history_command import history_command
+from paimon_sink.cli.demo.command import demo_command
+from paimon_sink.cli.history.command import history_command
+from paimon_sink.cli.maintain.clean import clean_command
+from paimon_sink.cli.maintain.compact import compact_command
+from paimon_sink.cli.maintain.expire import expire_command
+from paimon_sink.cli.maintain.verify import verify_command
 from paimon_sink.cli.options import options_command
-from paimon_sink.cli.report_command import report_command
+from paimon_sink.cli.report.command import report_command
 from paimon_sink.cli.terminal import printable_lines
-from paimon_sink.cli.verify_command import verify_command
-from paimon_sink.cli.watch_command import watch_command
+from paimon_sink.cli.watch.command import watch_command
 from paimon_sink.core.errors import PwcError
 
 __all__ = ["cli", "main"]

@@ -91,7 +91,8 @@ def test_an_error_and_bad_usage_that_quote_a_name_of_the_table_move_nothing(host
 
 def test_every_command_prints_through_the_same_door() -> None:
     """By rich's own class, nobody would be kept from printing raw."""
-    sources = {path.name: path.read_text() for path in Path(paimon_sink.cli.__path__[0]).glob("*.py")}
+    root = Path(paimon_sink.cli.__path__[0])
+    sources = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.py")}
 
     raw = r"\bConsole\(|(?<![.\w])print\(|sys\.std(out|err)"
     assert {name for name, source in sources.items() if re.search(raw, source)} == set()

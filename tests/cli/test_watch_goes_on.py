@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from paimon_sink.cli.large import large
-from paimon_sink.cli.watch_frame import Room, frame
-from paimon_sink.cli.watch_state import View, Watcher
+from paimon_sink.cli.watch.frame import Room, frame
+from paimon_sink.cli.watch.large import large
+from paimon_sink.cli.watch.state import View, Watcher
 from paimon_sink.errors import PwcError, TableNotFoundError
 from paimon_sink.formats.base import Table
 from tests.support.clock import FakeClock

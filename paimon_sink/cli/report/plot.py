@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from paimon_sink.cli.chart import clock_time
-from paimon_sink.cli.report_series import OTHERS, Point
-from paimon_sink.cli.report_ticks import Axis
+from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.report.series import OTHERS, Point
+from paimon_sink.cli.report.ticks import Axis
 
 __all__ = ["Drawn", "lanes", "plot", "span_of"]
 

@@ -10,13 +10,13 @@ from typing import TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
-from paimon_sink.cli.chart import clock_time
 from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many, time_behind
-from paimon_sink.cli.large import large, short_time
-from paimon_sink.cli.listeners_show import listener_lines
+from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.listeners import listener_lines
 from paimon_sink.cli.terminal import printable
-from paimon_sink.cli.watch_state import ProblemKind, View
+from paimon_sink.cli.watch.large import large, short_time
+from paimon_sink.cli.watch.state import ProblemKind, View
 from paimon_sink.maintain.history import BatchFigures, History, rows_per_s
 
 __all__ = ["Room", "frame"]

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
+from paimon_sink.cli.arguments import open_named, options_argument
 from paimon_sink.cli.durations import duration_ms
-from paimon_sink.cli.history_command import waiting
-from paimon_sink.cli.history_json import history_json
-from paimon_sink.cli.table_argument import open_named, options_argument
+from paimon_sink.cli.history.as_json import history_json
+from paimon_sink.cli.history.command import waiting
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
-from paimon_sink.cli.watch_live import Picture, watch_live
-from paimon_sink.cli.watch_state import ProblemKind, View, Watcher
+from paimon_sink.cli.watch.live import Picture, watch_live
+from paimon_sink.cli.watch.state import ProblemKind, View, Watcher
 from paimon_sink.maintain.history import rows_per_s
 
 __all__ = ["watch_command"]

@@ -8,11 +8,11 @@ from html import escape
 from importlib import resources
 from typing import TypeVar
 
-from paimon_sink.cli.chart import clock_time
 from paimon_sink.cli.figures import NOTHING, duration, many, size, time_behind
-from paimon_sink.cli.listeners_show import state_of
-from paimon_sink.cli.report_plots import name_of, plots
-from paimon_sink.cli.report_series import MOST_POINTS, OTHERS, colours
+from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.listeners import state_of
+from paimon_sink.cli.report.plots import name_of, plots
+from paimon_sink.cli.report.series import MOST_POINTS, OTHERS, colours
 from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import BatchFigures, History, ListenerState, User
 
@@ -31,7 +31,7 @@ def page(found: History, *, label: str, location: str, user: str | None) -> str:
     made = clock_time(found.now_ms, "%Y-%m-%d %H:%M:%S")
     only = "" if user is None else f"<p>Only what {escape(name_of(user))} did.</p>"
     where = "" if label == location else f"<p>{escape(printable(location))}</p>"
-    style = resources.files("paimon_sink.cli").joinpath("report.css").read_text(encoding="utf-8")
+    style = resources.files("paimon_sink.cli.report").joinpath("report.css").read_text(encoding="utf-8")
     body = [_totals(found), _listeners(found), _plots(found), _tables(found)] if found.entries else [_nothing(found)]
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

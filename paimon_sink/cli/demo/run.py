@@ -12,8 +12,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paimon_sink.cli.demo_place import KillOrder, Place
-from paimon_sink.cli.demo_processes import Driver
+from paimon_sink.cli.demo.place import KillOrder, Place
+from paimon_sink.cli.demo.processes import Driver
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.steps import Step
 

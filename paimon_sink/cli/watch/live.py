@@ -13,8 +13,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from paimon_sink.cli.figures import duration
-from paimon_sink.cli.watch_frame import Room, frame
-from paimon_sink.cli.watch_state import View, Watcher
+from paimon_sink.cli.watch.frame import Room, frame
+from paimon_sink.cli.watch.state import View, Watcher
 
 __all__ = ["Picture", "watch_live"]
 

@@ -9,9 +9,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from paimon_sink.cli.bars import Bars
+from paimon_sink.cli.arguments import table_argument
 from paimon_sink.cli.figures import many, show_figure, size
-from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.verify import Report, verify

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 import click
 from rich.console import Console
 
-from paimon_sink.cli.history_json import history_json
-from paimon_sink.cli.history_show import show_history
-from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.arguments import table_argument
+from paimon_sink.cli.history.as_json import history_json
+from paimon_sink.cli.history.show import show_history
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from paimon_sink.cli.arguments import table_argument
 from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import many
-from paimon_sink.cli.table_argument import table_argument
 from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire

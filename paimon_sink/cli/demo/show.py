@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from paimon_sink.cli.demo_place import TABLE, Place
-from paimon_sink.cli.demo_run import Figures, Kill
+from paimon_sink.cli.demo.place import TABLE, Place
+from paimon_sink.cli.demo.run import Figures, Kill
 from paimon_sink.cli.figures import many, show_figure
 
 __all__ = ["Silence", "Story", "progress_bar", "show_figures", "show_opening", "show_run", "show_summary"]

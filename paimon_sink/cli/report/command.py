@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from paimon_sink.cli.arguments import table_argument
 from paimon_sink.cli.figures import many
-from paimon_sink.cli.history_command import waiting
-from paimon_sink.cli.report_page import page
-from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.history.command import waiting
+from paimon_sink.cli.report.page import page
 from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock

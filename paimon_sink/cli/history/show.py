@@ -8,10 +8,10 @@ from typing import TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from paimon_sink.cli.chart import bars, clock_time
 from paimon_sink.cli.columns import Column, fitted, lines
 from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, time_behind
-from paimon_sink.cli.listeners_show import listener_lines
+from paimon_sink.cli.history.chart import bars, clock_time
+from paimon_sink.cli.listeners import listener_lines
 from paimon_sink.cli.terminal import printable
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.history import BatchFigures, History, User

@@ -1,4 +1,4 @@
-"""The demo's driver process: ``python -m paimon_sink.cli.demo_driver DIRECTORY FORMAT``, started by ``pwc demo``.
+"""The demo's driver process: ``python -m paimon_sink.cli.demo.driver DIRECTORY FORMAT``, started by ``pwc demo``.
 
 It leads a session of its own. Its JVM and its Python workers are in that session, so that the kills hit them and nobody
 else, and so that afterwards one can see that nothing is left.
@@ -12,8 +12,8 @@ import sys
 import threading
 from pathlib import Path
 
-from paimon_sink.cli.demo import drive
-from paimon_sink.cli.demo_place import Place
+from paimon_sink.cli.demo.place import Place
+from paimon_sink.cli.demo.query import drive
 
 __all__ = ["main"]
 

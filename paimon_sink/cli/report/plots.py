@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.cli.chart import clock_time
 from paimon_sink.cli.figures import duration, many, time_behind
-from paimon_sink.cli.report_plot import Drawn, lanes, plot, span_of
-from paimon_sink.cli.report_series import OTHERS, Point, colours, groups, highest, newest, shares
-from paimon_sink.cli.report_ticks import Axis, count_axis, duration_axis, share_axis, time_axis
+from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.report.plot import Drawn, lanes, plot, span_of
+from paimon_sink.cli.report.series import OTHERS, Point, colours, groups, highest, newest, shares
+from paimon_sink.cli.report.ticks import Axis, count_axis, duration_axis, share_axis, time_axis
 from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import BatchFigures, History
 

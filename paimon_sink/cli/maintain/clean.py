@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_sink.cli.bars import Bars
+from paimon_sink.cli.arguments import table_argument
 from paimon_sink.cli.durations import duration_ms
 from paimon_sink.cli.figures import duration, many, size
-from paimon_sink.cli.table_argument import table_argument
+from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.base import Table

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from paimon_sink.cli.demo_place import Place
+from paimon_sink.cli.demo.place import Place
 
 __all__ = ["Driver"]
 
@@ -34,7 +34,7 @@ class Driver:
         }
         with place.driver_log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "paimon_sink.cli.demo_driver", str(place.root), place.table_format],
+                [sys.executable, "-m", "paimon_sink.cli.demo.driver", str(place.root), place.table_format],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.cli.chart import clock_time
+from paimon_sink.cli.history.chart import clock_time
 
 __all__ = ["Axis", "count_axis", "duration_axis", "share_axis", "time_axis"]
 

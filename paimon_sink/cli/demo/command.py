@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from paimon_sink.cli.demo_place import FILES_A_BATCH, Place
-from paimon_sink.cli.demo_run import Figures, PlannedKill, random_kills, run_demo, scripted_kills
-from paimon_sink.cli.demo_show import (
+from paimon_sink.cli.demo.place import FILES_A_BATCH, Place
+from paimon_sink.cli.demo.run import Figures, PlannedKill, random_kills, run_demo, scripted_kills
+from paimon_sink.cli.demo.show import (
     Silence,
     Story,
     progress_bar,

@@ -13,9 +13,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from paimon_sink import compact
-from paimon_sink.cli.compact_session import spark_session
+from paimon_sink.cli.arguments import options_argument, parsed
 from paimon_sink.cli.figures import many, show_figure, size
-from paimon_sink.cli.table_argument import options_argument, parsed
+from paimon_sink.cli.maintain.session import spark_session
 from paimon_sink.cli.terminal import Terminal, printable
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.registry import open_to_rewrite

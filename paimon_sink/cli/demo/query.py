@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from paimon_sink import PwcDataSource, register
-from paimon_sink.cli.demo_place import FILES_A_BATCH, Place
+from paimon_sink.cli.demo.place import FILES_A_BATCH, Place
 from paimon_sink.core.steps import Step, listening
 
 __all__ = ["WatchedDataSource", "drive"]
