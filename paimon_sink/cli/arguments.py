@@ -1,8 +1,10 @@
-"""The table a command works on: ``TABLE``, or ``--warehouse`` and ``--table``, and options as the sink takes them."""
+"""Arguments that several commands share: the table, ``--json``, durations and commit users. Nonsense is bad usage."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any
 
@@ -10,14 +12,22 @@ import click
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.units import parse_duration_ms
 from paimon_sink.formats.base import Table
 from paimon_sink.formats.registry import open_table
+from paimon_sink.maintain.reading import Reading
 
-__all__ = ["open_named", "options_argument", "parsed", "table_argument"]
+__all__ = [
+    "check_user", "duration_ms", "echo_json", "json_flag", "open_named", "options_argument", "parsed", "table_argument",
+]  # fmt: skip
+
+_LONGEST_MS = 100 * 365 * 24 * 3600 * 1000
+
+# ---------------------------------------------------------------- the table and its options
 
 
 def table_argument(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the open table as ``table``. Options that make no sense are bad usage."""
+    """Give a command the open table as ``table``."""
 
     @options_argument
     @wraps(command)
@@ -53,9 +63,17 @@ def options_argument(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parsed(options: dict[str, str]) -> SinkOptions:
-    """The options, checked. Those that make no sense are bad usage."""
+    """The options, checked."""
     try:
         return SinkOptions.parse(options, purpose=Purpose.READ)
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def open_named(options: dict[str, str]) -> Table:
+    """The table that the options name."""
+    try:
+        return open_table(parsed(options))
     except OptionError as error:
         raise click.UsageError(str(error)) from error
 
@@ -67,9 +85,31 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def open_named(options: dict[str, str]) -> Table:
-    """The table that the options name."""
-    try:
-        return open_table(parsed(options))
-    except OptionError as error:
-        raise click.UsageError(str(error)) from error
+# ---------------------------------------------------------------- for machines
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+
+
+def echo_json(body: object) -> None:
+    """What a command prints with ``--json``: ASCII, so that names of the table move no terminal either."""
+    click.echo(json.dumps(body, indent=2))
+
+
+# ---------------------------------------------------------------- values
+
+
+def duration_ms(flag: str, text: str) -> int:
+    """A duration, spelled as in options."""
+    milliseconds = parse_duration_ms(text)
+    if milliseconds is None or milliseconds > _LONGEST_MS:
+        raise click.UsageError(f"{flag} takes a duration with its unit, such as 30d, 12h, 15m or 90s, not {text!r}.")
+    return milliseconds
+
+
+def check_user(user: str | None, reading: Reading, table: Table) -> None:
+    """``--user`` is a name that somebody wrote under. A typo is bad usage, not an empty answer."""
+    users = {snapshot.commit_user for snapshot in reading.snapshot_infos} | reading.ledger.keys()
+    if user is not None and user not in users:
+        near = get_close_matches(user, [name for name in users if name is not None], n=1)
+        hint = f" Is it {near[0]}?" if near else ""
+        raise click.UsageError(f"Nobody wrote to {table.label} as {user!r}.{hint}")

@@ -14,7 +14,8 @@ from rich.text import Text
 
 import paimon_sink.cli
 from paimon_sink.cli.main import cli
-from paimon_sink.cli.terminal import Terminal, printable, printable_lines
+from paimon_sink.cli.printable import printable, printable_lines
+from paimon_sink.cli.terminal import Terminal
 from tests.support.ages import Ages
 from tests.support.command_line import named
 from tests.support.engines import other_engine

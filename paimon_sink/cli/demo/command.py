@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import random
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from paimon_sink.cli.arguments import echo_json, json_flag
 from paimon_sink.cli.demo.place import FILES_A_BATCH, Place
 from paimon_sink.cli.demo.run import Figures, PlannedKill, random_kills, run_demo, scripted_kills
 from paimon_sink.cli.demo.show import (
@@ -41,7 +41,7 @@ __all__ = ["demo_command"]
               help="N kills at random moments, instead of two at chosen ones.")  # fmt: skip
 @click.option("--seed", type=int, help="For the random moments. One is chosen and shown if there is none.")
 @click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Do it all so many times.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def demo_command(
     *,
     directory: Path,
@@ -77,7 +77,7 @@ def demo_command(
     story = _kills_in_words(kill_count, seed) + (f", and all of it {runs} times" if runs > 1 else "")
     show_opening(console, place, rows=rows, batches=batches, kills=story)
 
-    found: list[Figures] = []
+    finished: list[Figures] = []
     with progress_bar(console) as bar:
         task = bar.add_task("streaming", total=batches)
         audience = Story(bar, task, console) if runs == 1 else Silence(bar, task)
@@ -88,17 +88,17 @@ def demo_command(
                 if kill_count is None
                 else random_kills(kill_count, batches=batches, seed=f"{seed}/{number}")
             )
-            found.append(run_demo(place, kills, audience, rows=rows, batches=batches))
+            finished.append(run_demo(place, kills, audience, rows=rows, batches=batches))
             if runs > 1:
-                show_run(console, number, runs, found[-1])
+                show_run(console, number, runs, finished[-1])
 
     if as_json:
-        click.echo(json.dumps(_as_json(found, seed), indent=2))
+        echo_json(_as_json(finished, seed))
     elif runs == 1:
-        show_figures(console, found[0])
+        show_figures(console, finished[0])
     else:
-        show_summary(console, found)
-    if not all(figures.exactly_once for figures in found):
+        show_summary(console, finished)
+    if not all(figures.exactly_once for figures in finished):
         raise click.exceptions.Exit(1)
 
 

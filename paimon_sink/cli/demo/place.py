@@ -136,9 +136,9 @@ class Place:
         except TableNotFoundError:
             return []
         return [
-            Published(found.snapshot_id, found.batch_id, int(found.properties["pwc.files"]))
-            for found in history
-            if found.batch_id is not None
+            Published(snapshot.snapshot_id, snapshot.batch_id, int(snapshot.properties["pwc.files"]))
+            for snapshot in history
+            if snapshot.batch_id is not None
         ]
 
     def last_logged_batch(self) -> int | None:
@@ -153,7 +153,7 @@ class Place:
 
     def files_left_behind(self) -> int:
         """Data files that no snapshot names. The table is only appended to, so what snapshots added is live."""
-        return len(list(self.warehouse.rglob("*.parquet"))) - sum(one.files for one in self.published())
+        return len(list(self.warehouse.rglob("*.parquet"))) - sum(snapshot.files for snapshot in self.published())
 
     # ---------------------------------------------------------------- between the processes
 

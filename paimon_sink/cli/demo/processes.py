@@ -96,10 +96,10 @@ def _processes() -> list[tuple[int, str]]:
     if not (proc / "self/stat").exists():
         listed = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
         return [(int(pid), state[0]) for pid, state in (line.split(maxsplit=1) for line in listed.splitlines())]
-    found = []
+    processes: list[tuple[int, str]] = []
     for directory in proc.iterdir():
         if directory.name.isdigit():
             with suppress(OSError):
                 # The name of the command stands in brackets and may hold anything; the state follows the last one.
-                found.append((int(directory.name), (directory / "stat").read_text().rpartition(") ")[2][0]))
-    return found
+                processes.append((int(directory.name), (directory / "stat").read_text().rpartition(") ")[2][0]))
+    return processes

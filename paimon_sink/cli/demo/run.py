@@ -1,4 +1,4 @@
-"""One run of the demo: stream, kill, look, restart, count. It tells an audience what happens."""
+"""One run of the demo: stream, kill, look, restart, count. An audience hears what happens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DemoError(PwcError):
 
 @dataclass(frozen=True)
 class Kill:
-    """A kill, and what the table and Spark's checkpoint said right after it."""
+    """A kill, and the state of the table and of Spark's checkpoint right after it."""
 
     number: int
     moment: str
@@ -73,7 +73,7 @@ class Figures:
 
 
 class Audience(Protocol):
-    """Whoever is told."""
+    """Whoever is shown how a run goes on."""
 
     def driver_started(self, *, pid: int, restart: bool) -> None: ...
     def batches_in(self, published: int) -> None: ...

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from paimon_sink.cli.demo.place import TABLE, Place
 from paimon_sink.cli.demo.run import Figures, Kill
-from paimon_sink.cli.figures import many, show_figure
+from paimon_sink.cli.figures import many
+from paimon_sink.cli.terminal import show_figure
 
 __all__ = ["Silence", "Story", "progress_bar", "show_figures", "show_opening", "show_run", "show_summary"]
 
@@ -90,18 +91,18 @@ def _batch(batch_id: int | None) -> str:
 
 def _consequence(kill: Kill) -> list[str]:
     if kill.repeats_what_is_in:
-        yet = [
+        lines = [
             f"So Spark will send batch {kill.spark_will_repeat} again although it is in:",
             "its rows must not get in twice.",
         ]
     elif kill.spark_will_repeat is not None:
-        yet = [f"So Spark will send batch {kill.spark_will_repeat} again: none of its rows may be lost."]
+        lines = [f"So Spark will send batch {kill.spark_will_repeat} again: none of its rows may be lost."]
     else:
-        yet = ["Spark was between two batches."]
+        lines = ["Spark was between two batches."]
     if kill.files_left_behind:
         files = many(kill.files_left_behind, "data file")
-        yet.append(f"On disk: {files} that no snapshot names and no reader sees.")
-    return yet
+        lines.append(f"On disk: {files} that no snapshot names and no reader sees.")
+    return lines
 
 
 def show_opening(console: Console, place: Place, *, rows: int, batches: int, kills: str) -> None:

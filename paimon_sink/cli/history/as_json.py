@@ -10,19 +10,19 @@ from paimon_sink.maintain.history import BatchFigures, History, HistoryTotals, L
 __all__ = ["history_json"]
 
 
-def history_json(found: History, table: Table, *, user: str | None, last: int | None) -> dict[str, Any]:
+def history_json(history: History, table: Table, *, user: str | None, last: int | None) -> dict[str, Any]:
     return {
         "table": table.label,
         "location": table.location,
         "user": user,
-        "now_ms": found.now_ms,
-        "since_last_ms": found.since_last_ms,
-        "watermark_ms": found.watermark_ms,
-        "watermark_lag_ms": found.watermark_lag_ms,
-        "totals": _totals(found.totals),
-        "users": [_user(one) for one in found.users],
-        "listeners": [_listener(one) for one in found.listeners],
-        "snapshots": [_entry(one) for one in (found.entries if last is None else found.entries[-last:])],
+        "now_ms": history.now_ms,
+        "since_last_ms": history.since_last_ms,
+        "watermark_ms": history.watermark_ms,
+        "watermark_lag_ms": history.watermark_lag_ms,
+        "totals": _totals(history.totals),
+        "users": list(map(_user, history.users)),
+        "listeners": list(map(_listener, history.listeners)),
+        "snapshots": list(map(_entry, history.entries if last is None else history.entries[-last:])),
     }
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
-__all__ = ["bars", "clock_time"]
+from paimon_sink.cli.figures import clock_time
+
+__all__ = ["bars"]
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _FEWEST_COLUMNS = 10
@@ -33,15 +34,6 @@ def bars(
     lines.append(f"{label(0):>{room}} └{'─' * len(columns)}")
     lines.append(" " * (room + 2) + _times(first, last, len(columns)))
     return lines
-
-
-def clock_time(at_ms: int, form: str = "%m-%d %H:%M:%S") -> str:
-    """In UTC, as everybody's logs have it."""
-    try:
-        return datetime.fromtimestamp(at_ms // 1000, UTC).strftime(form)
-    except (ValueError, OverflowError, OSError):
-        # Another engine may state any number.
-        return f"{at_ms} ms"
 
 
 def _columns(points: Sequence[tuple[int, float]], *, first: int, last: int, count: int) -> list[float | None]:

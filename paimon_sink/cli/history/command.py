@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import AbstractContextManager, nullcontext
-
 import click
-from rich.console import Console
 
-from paimon_sink.cli.arguments import table_argument
+from paimon_sink.cli.arguments import check_user, echo_json, json_flag, table_argument
 from paimon_sink.cli.history.as_json import history_json
 from paimon_sink.cli.history.show import show_history
+from paimon_sink.cli.progress import waiting
 from paimon_sink.cli.terminal import Terminal
-from paimon_sink.cli.user_option import check_user
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.reading import read_table
 
-__all__ = ["history_command", "waiting"]
+__all__ = ["history_command"]
 
 _SHOWN = 20
 
@@ -27,7 +23,7 @@ _SHOWN = 20
 @click.option("--last", type=click.IntRange(min=1), metavar="N",
               help=f"Only the last N snapshots; {_SHOWN} by default, all with --json. Totals are of all.")  # fmt: skip
 @click.option("--user", metavar="NAME", help="Only what this commit user did, totals included.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def history_command(*, table: Table, last: int | None, user: str | None, as_json: bool) -> None:
     """Show the batches of a table: time, user, rows, files, commit time, and the time since the one before.
 
@@ -38,13 +34,8 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
     with waiting(Terminal(stderr=True, quiet=as_json)):
         reading = read_table(table, user=user)
     check_user(user, reading, table)
-    found = reading.history(now_ms=SystemClock().now_ms(), user=user)
+    history = reading.history(now_ms=SystemClock().now_ms(), user=user)
     if as_json:
-        click.echo(json.dumps(history_json(found, table, user=user, last=last), indent=2))
+        echo_json(history_json(history, table, user=user, last=last))
     else:
-        show_history(Terminal(highlight=False), found, table, last=last or _SHOWN)
-
-
-def waiting(console: Console) -> AbstractContextManager[object]:
-    """Each snapshot may be a file on a store far away."""
-    return console.status("Reading the snapshots …") if console.is_terminal else nullcontext()
+        show_history(Terminal(highlight=False), history, table, last=last or _SHOWN)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from paimon_sink.cli.columns import Column, fitted, lines
-from paimon_sink.cli.figures import NOTHING, duration, many, show_figure, size, time_behind
-from paimon_sink.cli.history.chart import bars, clock_time
+from paimon_sink.cli.figures import NOTHING, clock_time, count, duration, many, or_nothing, size, time_behind
+from paimon_sink.cli.history.chart import bars
 from paimon_sink.cli.listeners import listener_lines
-from paimon_sink.cli.terminal import printable
+from paimon_sink.cli.printable import printable
+from paimon_sink.cli.terminal import show_figure
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.history import BatchFigures, History, User
 
 __all__ = ["show_history"]
-
-T = TypeVar("T")
 
 _BAR_LINES = 4
 _LABEL_ROOM = 9
@@ -27,23 +25,25 @@ _SHORT_NAME = 8
 _MOST_USERS = 20
 
 
-def show_history(console: Console, found: History, table: Table, *, last: int) -> None:
+def show_history(console: Console, history: History, table: Table, *, last: int) -> None:
     console.print(Text(table.label, style="bold"), soft_wrap=True)
     if table.label != table.location:
         console.print(Text(table.location, style="dim"), soft_wrap=True)
-    if found.entries:
-        rows = [(entry.at_ms, float(said)) for entry in found.entries if (said := entry.rows_of_batch) is not None]
-        times = [(entry.at_ms, float(entry.commit_ms)) for entry in found.entries if entry.commit_ms is not None]
+    if history.entries:
+        rows = [
+            (entry.at_ms, float(number)) for entry in history.entries if (number := entry.rows_of_batch) is not None
+        ]
+        times = [(entry.at_ms, float(entry.commit_ms)) for entry in history.entries if entry.commit_ms is not None]
         _show_bars(console, "Rows a batch", rows, lambda value: f"{value:,.0f}")
         _show_bars(console, "Commit time", times, duration)
-        _show_entries(console, found.entries[-last:], of=len(found.entries))
-    if found.users:
-        _show_users(console, found.users, now_ms=found.now_ms)
-    if found.listeners:
+        _show_entries(console, history.entries[-last:], of=len(history.entries))
+    if history.users:
+        _show_users(console, history.users, now_ms=history.now_ms)
+    if history.listeners:
         _heading(console, "Listeners", "who failed comes first")
-        for line in listener_lines(found.listeners, now_ms=found.now_ms, width=console.width - len(_INDENT)):
+        for line in listener_lines(history.listeners, now_ms=history.now_ms, width=console.width - len(_INDENT)):
             console.print(Text(_INDENT).append_text(line), soft_wrap=True)
-    _show_totals(console, found)
+    _show_totals(console, history)
 
 
 def _heading(console: Console, title: str, note: str = "") -> None:
@@ -76,7 +76,7 @@ def _show_entries(console: Console, entries: Sequence[BatchFigures], *, of: int)
 
 def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[Column]:
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
-    behind = [_or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
+    behind = [or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
     # Where all are appends, which nobody doubts, the kind is the first to go; the id of a snapshot never goes.
     is_plain = {entry.kind for entry in entries} <= {"append"}
@@ -85,14 +85,14 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
         Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
         Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
         Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=9 if is_plain else 1),
-        Column("batch", [_or_nothing(entry.batch_id, str) for entry in entries]),
-        Column("rows", [_number(entry.rows) for entry in entries]),
-        Column("files", [_number(entry.files) for entry in entries], leaves=4),
-        Column("small", [_number(entry.small_files) for entry in entries], leaves=6),
-        Column("size", [_or_nothing(entry.size_bytes, size) for entry in entries], leaves=5),
-        Column("tries", [_number(entry.attempts) for entry in entries], leaves=7),
-        Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries], leaves=2),
-        Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries], leaves=3),
+        Column("batch", [or_nothing(entry.batch_id, str) for entry in entries]),
+        Column("rows", [count(entry.rows) for entry in entries]),
+        Column("files", [count(entry.files) for entry in entries], leaves=4),
+        Column("small", [count(entry.small_files) for entry in entries], leaves=6),
+        Column("size", [or_nothing(entry.size_bytes, size) for entry in entries], leaves=5),
+        Column("tries", [count(entry.attempts) for entry in entries], leaves=7),
+        Column("commit", [or_nothing(entry.commit_ms, duration) for entry in entries], leaves=2),
+        Column("lag", [or_nothing(entry.lag_ms, duration) for entry in entries], leaves=3),
         *([Column("watermark", behind, leaves=8)] if has_watermark else []),
     ]
 
@@ -104,10 +104,10 @@ def _show_users(console: Console, users: Sequence[User], *, now_ms: int) -> None
     columns, _ = fitted(
         [
             Column("user", [_name(user.name) for user in shown], is_text=True, shortest=_SHORT_NAME),
-            Column("last batch", [_or_nothing(user.last_batch, str) for user in shown]),
+            Column("last batch", [or_nothing(user.last_batch, str) for user in shown]),
             Column("last commit", [f"{duration(max(0, now_ms - user.last_at_ms))} ago" for user in shown]),
             Column("commits", [f"{user.snapshots:,}" if user.snapshots else "gone" for user in shown]),
-            Column("rows", [_number(user.rows) for user in shown]),
+            Column("rows", [count(user.rows) for user in shown]),
         ],
         width=console.width - len(_INDENT),
     )
@@ -117,52 +117,52 @@ def _show_users(console: Console, users: Sequence[User], *, now_ms: int) -> None
         console.print(Text(_INDENT + note, style="dim"), soft_wrap=True)
 
 
-def _show_totals(console: Console, found: History) -> None:
+def _show_totals(console: Console, history: History) -> None:
     console.print()
-    if found.since_last_ms is None:
+    if history.since_last_ms is None:
         console.print("There is no snapshot.")
         return
-    totals = found.totals
+    totals = history.totals
     batches = many(totals.batches, "batch", "batches")
     show_figure(console, "snapshots", totals.snapshots, f"{batches} of streams or jobs")
-    show_figure(console, "rows", _number(totals.rows), _about_rows(found))
-    show_figure(console, "files", _number(totals.files), _about_files(found))
-    show_figure(console, "commit time", _or_nothing(totals.commit_ms_median, duration), _about_commits(found))
-    show_figure(console, "lag", _or_nothing(totals.lag_ms_median, duration), _about_lags(found))
-    if found.watermark_lag_ms is not None:
-        show_figure(console, "watermark", time_behind(found.watermark_lag_ms), "behind the clock now")
-    show_figure(console, "last commit", duration(found.since_last_ms), "ago")
+    show_figure(console, "rows", count(totals.rows), _about_rows(history))
+    show_figure(console, "files", count(totals.files), _about_files(history))
+    show_figure(console, "commit time", or_nothing(totals.commit_ms_median, duration), _about_commits(history))
+    show_figure(console, "lag", or_nothing(totals.lag_ms_median, duration), _about_lags(history))
+    if history.watermark_lag_ms is not None:
+        show_figure(console, "watermark", time_behind(history.watermark_lag_ms), "behind the clock now")
+    show_figure(console, "last commit", duration(history.since_last_ms), "ago")
 
 
-def _about_rows(found: History) -> str:
-    silent = sum(entry.rows is None for entry in found.entries)
+def _about_rows(history: History) -> str:
+    silent = sum(entry.rows is None for entry in history.entries)
     does = "does" if silent == 1 else "do"
-    again = found.totals.rows_rewritten
-    told = (
+    again = history.totals.rows_rewritten
+    parts = (
         "written",
         f"{again:,} rewritten by compactions" if again else "",
-        f"{silent:,} of {many(len(found.entries), 'snapshot')} {does} not say" if silent else "",
+        f"{silent:,} of {many(len(history.entries), 'snapshot')} {does} not say" if silent else "",
     )
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, parts))
 
 
-def _about_files(found: History) -> str:
-    totals = found.totals
+def _about_files(history: History) -> str:
+    totals = history.totals
     total = "" if totals.size_bytes is None else size(totals.size_bytes)
     share = "" if totals.small_share is None else f"{totals.small_share:.0%} of them small"
     return ", ".join(filter(None, (total, share)))
 
 
-def _about_commits(found: History) -> str:
-    totals = found.totals
+def _about_commits(history: History) -> str:
+    totals = history.totals
     if totals.commit_ms_most is None:
         return ""
     lost = "" if totals.lost_attempts is None else f"; {many(totals.lost_attempts, 'round')} lost"
     return f"median; at most {duration(totals.commit_ms_most)}{lost}"
 
 
-def _about_lags(found: History) -> str:
-    most = found.totals.lag_ms_most
+def _about_lags(history: History) -> str:
+    most = history.totals.lag_ms_most
     return "" if most is None else f"median of each user's; at most {duration(most)}"
 
 
@@ -173,11 +173,3 @@ def _show_lines(console: Console, columns: Sequence[Column]) -> None:
 
 def _name(user: str | None) -> str:
     return NOTHING if user is None else printable(user)
-
-
-def _or_nothing(value: T | None, shown: Callable[[T], str]) -> str:
-    return NOTHING if value is None else shown(value)
-
-
-def _number(value: int | None) -> str:
-    return _or_nothing(value, lambda known: f"{known:,}")

@@ -1,9 +1,9 @@
-"""``pwc clean``: find files that nothing names, and delete them when told to."""
+"""``pwc clean``: find files that nothing names, and delete them with ``--yes``."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_sink.cli.arguments import table_argument
-from paimon_sink.cli.durations import duration_ms
+from paimon_sink.cli.arguments import duration_ms, echo_json, json_flag, table_argument
 from paimon_sink.cli.figures import duration, many, size
 from paimon_sink.cli.progress import Bars
-from paimon_sink.cli.terminal import Terminal
+from paimon_sink.cli.terminal import Terminal, grid, show_left_out
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.clean import CleanReport, Leftover, clean
@@ -30,7 +29,7 @@ _SHOWN = 20
 @click.option("--older-than", default="1d", show_default=True, metavar="AGE",
               help="Only files older than this. At least 1h, and longer than any batch takes.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Delete them. Without it, nothing is changed.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) -> None:
     """List files that no snapshot, tag or branch names, and delete them with --yes.
 
@@ -44,7 +43,7 @@ def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) ->
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
-        click.echo(json.dumps(_as_json(report), indent=2))
+        echo_json(_as_json(report))
     else:
         _show(Terminal(highlight=False), report)
 
@@ -56,18 +55,18 @@ def _as_json(report: CleanReport) -> dict[str, Any]:
         "older_than_ms": report.older_than_ms,
         "deleted": report.deleted,
         "young": report.young,
-        "orphans": [_file(found) for found in report.orphans],
-        "not_ours": [_file(found) for found in report.not_ours],
+        "orphans": [_file(orphan) for orphan in report.orphans],
+        "not_ours": [_file(foreign) for foreign in report.not_ours],
         "unfinished_uploads": None if report.uploads is None else [upload.path for upload in report.uploads],
     }
 
 
-def _file(found: Leftover) -> dict[str, Any]:
+def _file(leftover: Leftover) -> dict[str, Any]:
     return {
-        "path": found.path,
-        "kind": found.kind.value,
-        "size_bytes": found.size_bytes,
-        "modified_ms": found.modified_ms,
+        "path": leftover.path,
+        "kind": leftover.kind.value,
+        "size_bytes": leftover.size_bytes,
+        "modified_ms": leftover.modified_ms,
     }
 
 
@@ -75,14 +74,10 @@ def _show(console: Console, report: CleanReport) -> None:
     if report.orphans:
         console.print(_kinds(report))
         console.print()
-        for found in report.orphans[:_SHOWN]:
-            console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
-        _more(console, len(report.orphans))
+        _show_paths(console, report.orphans)
     if report.not_ours:
         console.print(Text(f"{many(len(report.not_ours), 'file')} of other forms, reported and left:"), soft_wrap=True)
-        for found in report.not_ours[:_SHOWN]:
-            console.print(Text(f"    {found.path}", style="dim"), soft_wrap=True)
-        _more(console, len(report.not_ours))
+        _show_paths(console, report.not_ours)
     if report.uploads is None:
         console.print(
             Text("The store does not list unfinished uploads; a lifecycle rule can end them."), soft_wrap=True
@@ -98,19 +93,17 @@ def _show(console: Console, report: CleanReport) -> None:
 
 
 def _kinds(report: CleanReport) -> Grid:
-    grid = Grid(box=None, header_style="bold")
-    for name in ("kind", "files", "size"):
-        grid.add_column(name, justify="left" if name == "kind" else "right")
     kinds: dict[str, list[int]] = defaultdict(list)
-    for found in report.orphans:
-        kinds[found.kind.value].append(found.size_bytes)
+    for orphan in report.orphans:
+        kinds[orphan.kind.value].append(orphan.size_bytes)
+    table = grid(("kind", "files", "size"), numbers=("files", "size"))
     for kind, sizes in sorted(kinds.items()):
-        grid.add_row(Text(kind), Text(f"{len(sizes):,}"), Text(size(sum(sizes))))
-    return grid
+        table.add_row(Text(kind), Text(f"{len(sizes):,}"), Text(size(sum(sizes))))
+    return table
 
 
 def _summary(report: CleanReport) -> str:
-    bytes_in_all = size(sum(found.size_bytes for found in report.orphans))
+    bytes_in_all = size(sum(orphan.size_bytes for orphan in report.orphans))
     if not report.orphans:
         return f"{report.table} has no file that nothing names and that is older than {duration(report.older_than_ms)}."
     if report.dry_run:
@@ -119,6 +112,7 @@ def _summary(report: CleanReport) -> str:
     return f"Deleted {many(report.deleted, 'file')} of {report.table}, {bytes_in_all}."
 
 
-def _more(console: Console, found: int) -> None:
-    if found > _SHOWN:
-        console.print(f"    … and {found - _SHOWN:,} more; --json lists all", style="dim")
+def _show_paths(console: Console, leftovers: Sequence[Leftover]) -> None:
+    for leftover in leftovers[:_SHOWN]:
+        console.print(Text(f"    {leftover.path}", style="dim"), soft_wrap=True)
+    show_left_out(console, len(leftovers) - _SHOWN, indent="    ")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_sink import compact
-from paimon_sink.cli.arguments import options_argument, parsed
-from paimon_sink.cli.figures import many, show_figure, size
-from paimon_sink.cli.maintain.session import spark_session
-from paimon_sink.cli.terminal import Terminal, printable
+from paimon_sink.cli.arguments import echo_json, json_flag, options_argument, parsed
+from paimon_sink.cli.figures import many, size
+from paimon_sink.cli.printable import printable
+from paimon_sink.cli.progress import Bars
+from paimon_sink.cli.terminal import Terminal, grid, show_figure, show_left_out
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.registry import open_to_rewrite
 from paimon_sink.maintain.compact import Compaction, CompactionPlan, compact_groups, plan_from_options
@@ -37,7 +36,7 @@ _SHOWN = 50
               help="Where Spark runs. An address of a Spark Connect server begins with sc://.")  # fmt: skip
 @click.option("--in-process", is_flag=True, help="Without Spark and Java: one group of files after the other.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def compact_command(
     *,
     options: dict[str, str],
@@ -63,19 +62,18 @@ def compact_command(
         raise click.UsageError(str(error)) from error
     console = Terminal(highlight=False)
     if dry_run:
-        _echo(_plan_as_json(planned)) if as_json else _show_plan(console, planned)
+        echo_json(_plan_as_json(planned)) if as_json else _show_plan(console, planned)
         return
-    with _Bar(Terminal(stderr=True, quiet=as_json)) as bar:
+    with Bars(Terminal(stderr=True, quiet=as_json), "groups") as bars:
+        progress = partial(bars.move, "groups")
         if not planned.groups:
             done = Compaction(table.label)
         elif in_process:
             properties = given.snapshot_properties
-            done = compact_groups(table, planned.groups, properties=properties, progress=bar.move)
+            done = compact_groups(table, planned.groups, properties=properties, progress=progress)
         else:
-            # It plans anew: starting Spark takes seconds, in which a table may change.
-            with spark_session(master) as spark:
-                done = compact(spark, bar.move, **texts)
-    _echo({**asdict(done), "dry_run": False}) if as_json else _show(console, done)
+            done = _compact_on_spark(master, progress, texts)
+    echo_json({**asdict(done), "dry_run": False}) if as_json else _show(console, done)
 
 
 def _with_flags(
@@ -95,30 +93,17 @@ def _with_flags(
     return given
 
 
-class _Bar:
-    """Finished groups, where there is a terminal."""
+def _compact_on_spark(master: str, progress: Callable[[int, int], None], options: dict[str, str]) -> Compaction:
+    """It plans anew: starting Spark takes seconds, in which a table may change."""
+    # Only here: everything else works without pyspark, and starts sooner.
+    from paimon_sink import compact
+    from paimon_sink.cli.maintain.session import spark_session
 
-    def __init__(self, console: Console) -> None:
-        columns = (TextColumn("groups"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-        self._task = self._progress.add_task("groups", total=None)
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def move(self, done: int, of: int) -> None:
-        self._progress.update(self._task, completed=done, total=of)
+    with spark_session(master) as spark:
+        return compact(spark, progress, **options)
 
 
 # ---------------------------------------------------------------- what people and machines read
-
-
-def _echo(body: dict[str, Any]) -> None:
-    click.echo(json.dumps(body, indent=2))
 
 
 def _plan_as_json(planned: CompactionPlan) -> dict[str, Any]:
@@ -130,12 +115,12 @@ def _plan_as_json(planned: CompactionPlan) -> dict[str, Any]:
         "groups": len(planned.groups),
         "partitions": [
             {
-                "partition": list(found.partition),
-                "files": found.files,
-                "bytes": found.size_bytes,
-                "files_after": found.files_after,
+                "partition": list(part.partition),
+                "files": part.files,
+                "bytes": part.size_bytes,
+                "files_after": part.files_after,
             }
-            for found in planned.partitions
+            for part in planned.partitions
         ],
     }
 
@@ -144,17 +129,15 @@ def _show_plan(console: Console, planned: CompactionPlan) -> None:
     if not planned.groups:
         _show_nothing(console, planned.table)
         return
-    grid = Grid(box=None, header_style="bold")
-    for name in ("partition", "files", "size", "files after"):
-        grid.add_column(name, justify="left" if name == "partition" else "right")
-    for found in planned.partitions[:_SHOWN]:
-        name = ", ".join("null" if value is None else value for value in found.partition) or "(whole table)"
-        grid.add_row(Text(printable(name)), f"{found.files:,}", size(found.size_bytes), f"{found.files_after:,}")
-    console.print(grid)
-    if len(planned.partitions) > _SHOWN:
-        console.print(f"  … and {len(planned.partitions) - _SHOWN:,} more; --json lists all", style="dim")
+    table = grid(("partition", "files", "size", "files after"), numbers=("files", "size", "files after"))
+    for part in planned.partitions[:_SHOWN]:
+        name = ", ".join("null" if value is None else value for value in part.partition) or "(whole table)"
+        table.add_row(Text(printable(name)), f"{part.files:,}", size(part.size_bytes), f"{part.files_after:,}")
+    console.print(table)
+    show_left_out(console, len(planned.partitions) - _SHOWN, indent="  ")
     console.print()
-    before, after = (sum(found) for found in zip(*((p.files, p.files_after) for p in planned.partitions), strict=True))
+    before = sum(part.files for part in planned.partitions)
+    after = sum(part.files_after for part in planned.partitions)
     console.print(Text(f"{many(before, 'file')} would become about {after:,}. Nothing was changed."), soft_wrap=True)
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_sink.cli.arguments import table_argument
-from paimon_sink.cli.durations import duration_ms
-from paimon_sink.cli.figures import many
-from paimon_sink.cli.terminal import Terminal, printable
-from paimon_sink.formats.base import SnapshotInfo, Table
+from paimon_sink.cli.arguments import duration_ms, echo_json, json_flag, table_argument
+from paimon_sink.cli.figures import clock_time, many
+from paimon_sink.cli.printable import printable
+from paimon_sink.cli.terminal import Terminal, grid, show_left_out
+from paimon_sink.formats.base import Table
 from paimon_sink.maintain.expire import ExpiryReport, Retention, expire
 
 __all__ = ["expire_command"]
@@ -30,7 +27,7 @@ _OLDER_THAN, _KEEP_LAST = "1d", 10
 @click.option("--keep-last", type=click.IntRange(min=1), metavar="N", help="Never the newest N.")
 @click.option("--max", "most", type=click.IntRange(min=1), metavar="N", help="At most N snapshots in this run.")
 @click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def expire_command(
     *, table: Table, older_than: str | None, keep_last: int | None, most: int | None, dry_run: bool, as_json: bool
 ) -> None:
@@ -45,7 +42,7 @@ def expire_command(
     age_ms = None if older_than is None else duration_ms("--older-than", older_than)
     report = expire(table, Retention(age_ms, keep_last, most), dry_run=dry_run)
     if as_json:
-        click.echo(json.dumps(_as_json(report), indent=2))
+        echo_json(_as_json(report))
     else:
         _show(Terminal(highlight=False), report)
 
@@ -56,13 +53,13 @@ def _as_json(report: ExpiryReport) -> dict[str, Any]:
         "dry_run": report.dry_run,
         "snapshots": [
             {
-                "snapshot_id": found.snapshot_id,
-                "at_ms": found.at_ms,
-                "kind": found.kind,
-                "commit_user": found.commit_user,
-                "batch_id": found.batch_id,
+                "snapshot_id": snapshot.snapshot_id,
+                "at_ms": snapshot.at_ms,
+                "kind": snapshot.kind,
+                "commit_user": snapshot.commit_user,
+                "batch_id": snapshot.batch_id,
             }
-            for found in report.chosen
+            for snapshot in report.chosen
         ],
         "data_files": report.removed.data_files,
         "metadata_files": report.removed.metadata_files,
@@ -74,16 +71,19 @@ def _show(console: Console, report: ExpiryReport) -> None:
     if not report.chosen:
         console.print(Text(f"{report.table} has no snapshot that may go."), soft_wrap=True)
         return
-    grid = Grid(box=None, header_style="bold")
-    for name in ("snapshot", "committed", "kind", "commit user", "batch"):
-        grid.add_column(name, justify="right" if name in ("snapshot", "batch") else "left")
-    for found in report.chosen[:_SHOWN]:
-        batch = "" if found.batch_id is None else str(found.batch_id)
-        cells = (str(found.snapshot_id), _when(found), found.kind, found.commit_user or "", batch)
-        grid.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(grid)
-    if len(report.chosen) > _SHOWN:
-        console.print(f"… and {len(report.chosen) - _SHOWN:,} more; --json lists all", style="dim")
+    table = grid(("snapshot", "committed", "kind", "commit user", "batch"), numbers=("snapshot", "batch"))
+    for snapshot in report.chosen[:_SHOWN]:
+        batch = "" if snapshot.batch_id is None else str(snapshot.batch_id)
+        cells = (
+            str(snapshot.snapshot_id),
+            clock_time(snapshot.at_ms, "%Y-%m-%d %H:%M:%S"),
+            snapshot.kind,
+            snapshot.commit_user or "",
+            batch,
+        )
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(table)
+    show_left_out(console, len(report.chosen) - _SHOWN)
     console.print(Text(_summary(report), style="bold"), soft_wrap=True)
 
 
@@ -94,10 +94,3 @@ def _summary(report: ExpiryReport) -> str:
     files = f"{many(removed.data_files, 'data file')} and {many(removed.metadata_files, 'metadata file')}"
     left = f" {many(removed.left_behind, 'file')} may be left behind; pwc clean finds them." * bool(removed.left_behind)
     return f"Removed {many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}"
-
-
-def _when(found: SnapshotInfo) -> str:
-    try:
-        return datetime.fromtimestamp(found.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return str(found.at_ms)

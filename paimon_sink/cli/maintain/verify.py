@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.text import Text
 
-from paimon_sink.cli.arguments import table_argument
-from paimon_sink.cli.figures import many, show_figure, size
+from paimon_sink.cli.arguments import echo_json, json_flag, table_argument
+from paimon_sink.cli.figures import many, size
 from paimon_sink.cli.progress import Bars
-from paimon_sink.cli.terminal import Terminal
+from paimon_sink.cli.terminal import Terminal, show_figure, show_left_out
 from paimon_sink.formats.base import Table
 from paimon_sink.maintain.verify import Report, verify
 
@@ -24,7 +23,7 @@ _SHOWN = 20
 @click.command("verify")
 @table_argument
 @click.option("--deep", is_flag=True, help="Read every row, not only the footers.")
-@click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
+@json_flag
 def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
     """Check every snapshot, manifest and data file of a table, and the ledger. Changes nothing.
 
@@ -34,7 +33,7 @@ def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
     with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
         report = verify(table, deep=deep, progress=bars.move)
     if as_json:
-        click.echo(json.dumps(_as_json(report), indent=2))
+        echo_json(_as_json(report))
     else:
         _show(Terminal(highlight=False), report, table.location)
     if not report.good:
@@ -58,7 +57,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "rows": report.rows,
         "unchecked_files": report.unchecked_files,
         "problems": [
-            {"trouble": found.kind.value, "where": found.where, "what": found.what} for found in report.problems
+            {"trouble": problem.kind.value, "where": problem.where, "what": problem.what} for problem in report.problems
         ],
         "orphans": [{"path": orphan.path, "size_bytes": orphan.size_bytes} for orphan in report.orphans],
     }
@@ -84,7 +83,7 @@ def _show(console: Console, report: Report, location: str) -> None:
     show_figure(console, "orphans", len(report.orphans), _about_orphans(report))
     for orphan in report.orphans[:_SHOWN]:
         console.print(Text(f"    {orphan.path}", style="dim"), soft_wrap=True)
-    _more(console, len(report.orphans))
+    show_left_out(console, len(report.orphans) - _SHOWN, indent="    ")
     console.print()
     _show_problems(console, report)
 
@@ -94,16 +93,11 @@ def _show_problems(console: Console, report: Report) -> None:
         console.print(Text("Nothing is wrong.", style="bold green"))
         return
     console.print(Text(f"{many(len(report.problems), 'problem')}:", style="bold red"))
-    width = max(len(found.kind.value) for found in report.problems)
-    for found in report.problems[:_SHOWN]:
-        line = Text(f"  {found.kind.value:<{width}}  ", style="red")
-        console.print(line.append(f"{found.where} {found.what}", style="default"), soft_wrap=True)
-    _more(console, len(report.problems))
-
-
-def _more(console: Console, found: int) -> None:
-    if found > _SHOWN:
-        console.print(f"    … and {found - _SHOWN:,} more; --json lists all", style="dim")
+    width = max(len(problem.kind.value) for problem in report.problems)
+    for problem in report.problems[:_SHOWN]:
+        line = Text(f"  {problem.kind.value:<{width}}  ", style="red")
+        console.print(line.append(f"{problem.where} {problem.what}", style="default"), soft_wrap=True)
+    show_left_out(console, len(report.problems) - _SHOWN, indent="    ")
 
 
 def _range(report: Report) -> str:

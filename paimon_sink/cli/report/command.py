@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from paimon_sink.cli.arguments import table_argument
+from paimon_sink.cli.arguments import check_user, table_argument
 from paimon_sink.cli.figures import many
-from paimon_sink.cli.history.command import waiting
+from paimon_sink.cli.printable import printable
+from paimon_sink.cli.progress import waiting
 from paimon_sink.cli.report.page import page
-from paimon_sink.cli.terminal import Terminal, printable
-from paimon_sink.cli.user_option import check_user
+from paimon_sink.cli.terminal import Terminal
 from paimon_sink.core.clock import SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.formats.base import Table
@@ -38,14 +38,14 @@ def report_command(*, table: Table, output: str, user: str | None, last: int | N
     with waiting(Terminal(stderr=True)):
         reading = read_table(table, user=user, newest=last)
     check_user(user, reading, table)
-    found = reading.history(now_ms=SystemClock().now_ms(), user=user)
-    text = page(found, label=table.label, location=table.location, user=user)
+    history = reading.history(now_ms=SystemClock().now_ms(), user=user)
+    text = page(history, label=table.label, location=table.location, user=user)
     if output == _STDOUT:
         click.echo(text, nl=False)
         return
     _write(Path(output), text)
-    told = f"Wrote {output}: {many(len(found.entries), 'snapshot')} of {table.label}."
-    click.echo(printable(told), err=True)
+    done = f"Wrote {output}: {many(len(history.entries), 'snapshot')} of {table.label}."
+    click.echo(printable(done), err=True)
 
 
 def _write(path: Path, text: str) -> None:

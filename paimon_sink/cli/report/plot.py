@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.figures import clock_time
 from paimon_sink.cli.report.series import OTHERS, Point
 from paimon_sink.cli.report.ticks import Axis
 
@@ -49,10 +49,10 @@ def plot(
     zero = _y(up, 0)
     bar = "bar" if len(points) <= _MANY_BARS else "bar thin"
     # The highest first: a low bar stands in front of its neighbour, not behind it.
-    for (x, y), (point, told) in sorted(zip(places, points, strict=True), key=lambda one: one[0][1]):
+    for (x, y), (point, text) in sorted(zip(places, points, strict=True), key=lambda placed: placed[0][1]):
         colour = colours.get(point.entry.commit_user, OTHERS)
         kind, path = (bar, f"M{x:g} {zero:g}V{y:g}") if bars else ("dot", f"M{x:g} {y:g}h.01")
-        shapes.append(f'<path class="{kind} u{colour}" d="{path}"><title>{escape(told)}</title></path>')
+        shapes.append(f'<path class="{kind} u{colour}" d="{path}"><title>{escape(text)}</title></path>')
     names = [(up.place(value), text) for value, text in up.ticks]
     return _figure(drawn, "".join(shapes), across, names)
 

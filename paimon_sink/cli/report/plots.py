@@ -6,12 +6,11 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.cli.figures import duration, many, time_behind
-from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.figures import clock_time, duration, many, time_behind
+from paimon_sink.cli.printable import printable
 from paimon_sink.cli.report.plot import Drawn, lanes, plot, span_of
 from paimon_sink.cli.report.series import OTHERS, Point, colours, groups, highest, newest, shares
 from paimon_sink.cli.report.ticks import Axis, count_axis, duration_axis, share_axis, time_axis
-from paimon_sink.cli.terminal import printable
 from paimon_sink.maintain.history import BatchFigures, History
 
 __all__ = ["name_of", "plots"]
@@ -21,7 +20,7 @@ _MOST_LANES = 10
 
 @dataclass(frozen=True)
 class _Kind:
-    """One plot: what it takes from a snapshot, and how that is told."""
+    """One plot: what it takes from a snapshot, and how that is shown."""
 
     title: str
     value: Callable[[BatchFigures], float | None]
@@ -65,24 +64,24 @@ _TABLE_ROWS = _Kind(
 )
 
 
-def plots(found: History) -> Iterator[str]:
+def plots(history: History) -> Iterator[str]:
     """Figures, as HTML. There is at least one snapshot."""
-    together = groups(found.entries)
-    times = [entry.at_ms for entry in found.entries]
+    together = groups(history.entries)
+    times = [entry.at_ms for entry in history.entries]
     across = time_axis(min(times), max(times))
     for kind in _KINDS:
-        yield _plot(kind, highest(together, kind.value), found, across)
-    yield _plot(_SHARE, shares(together), found, across)
-    yield _plot(_TABLE_ROWS, newest(together, _TABLE_ROWS.value), found, across)
-    yield _users(found, together, across)
+        yield _plot(kind, highest(together, kind.value), history, across)
+    yield _plot(_SHARE, shares(together), history, across)
+    yield _plot(_TABLE_ROWS, newest(together, _TABLE_ROWS.value), history, across)
+    yield _users(history, together, across)
 
 
 def name_of(user: str | None) -> str:
     return "nobody" if user is None else printable(user)
 
 
-def _plot(kind: _Kind, points: Sequence[Point], found: History, across: Axis) -> str:
-    values = [value for entry in found.entries if (value := kind.value(entry)) is not None]
+def _plot(kind: _Kind, points: Sequence[Point], history: History, across: Axis) -> str:
+    values = [value for entry in history.entries if (value := kind.value(entry)) is not None]
     if not points:
         axis = kind.axis([0, 1])
         about = f"{kind.title}: {kind.empty}"
@@ -95,16 +94,16 @@ def _plot(kind: _Kind, points: Sequence[Point], found: History, across: Axis) ->
     )
     return plot(
         Drawn(kind.title, note, about),
-        [(point, _told(point, kind)) for point in points],
+        [(point, _tooltip(point, kind)) for point in points],
         across=across,
         up=kind.axis([point.value for point in points]),
-        colours=colours(found),
+        colours=colours(history),
         bars=kind.bars,
         line=kind.line,
     )
 
 
-def _told(point: Point, kind: _Kind) -> str:
+def _tooltip(point: Point, kind: _Kind) -> str:
     entry = point.entry
     batch = "" if entry.batch_id is None else f", batch {entry.batch_id}"
     tries = f", {entry.attempts} tries" if (entry.attempts or 1) > 1 else ""
@@ -112,9 +111,9 @@ def _told(point: Point, kind: _Kind) -> str:
     return f"{kind.shown(point.value)}{tries} ({when}, {name_of(entry.commit_user)}{batch})"
 
 
-def _users(found: History, together: Sequence[Sequence[BatchFigures]], across: Axis) -> str:
+def _users(history: History, together: Sequence[Sequence[BatchFigures]], across: Axis) -> str:
     """Who committed when. Of neighbours in a group, each user's last is marked."""
-    chosen = colours(found)
+    chosen = colours(history)
     times: dict[str | None, list[int]] = {name: [] for name in chosen}
     for group in together:
         for name, at_ms in {entry.commit_user: entry.at_ms for entry in group}.items():

@@ -33,38 +33,31 @@ def groups(entries: Sequence[BatchFigures], *, most: int = MOST_POINTS) -> list[
 
 def highest(together: Sequence[Sequence[BatchFigures]], value: Callable[[BatchFigures], float | None]) -> list[Point]:
     """Of each group, the snapshot that stands out most."""
-    found = []
-    for group in together:
-        said = [(number, entry) for entry in group if (number := value(entry)) is not None]
-        if said:
-            number, entry = max(said, key=lambda one: one[0])
-            found.append(Point(entry.at_ms, number, entry))
-    return found
+    return [max(points, key=lambda point: point.value) for group in together if (points := _points(group, value))]
 
 
 def newest(together: Sequence[Sequence[BatchFigures]], value: Callable[[BatchFigures], float | None]) -> list[Point]:
-    """Of each group, the last that says: for what goes on from snapshot to snapshot."""
-    found = []
-    for group in together:
-        said = [(number, entry) for entry in group if (number := value(entry)) is not None]
-        if said:
-            number, entry = said[-1]
-            found.append(Point(entry.at_ms, number, entry))
-    return found
+    """Of each group, the last that states the figure: for what goes on from snapshot to snapshot."""
+    return [points[-1] for group in together if (points := _points(group, value))]
 
 
 def shares(together: Sequence[Sequence[BatchFigures]]) -> list[Point]:
-    """The share of small files in all files of a group, of the snapshots that say."""
-    found = []
+    """The share of small files in all files of a group, of the snapshots that state it."""
+    points = []
     for group in together:
-        said = [entry for entry in group if entry.small_share is not None]
-        files = sum(entry.files or 0 for entry in said)
+        stating = [entry for entry in group if entry.small_share is not None]
+        files = sum(entry.files or 0 for entry in stating)
         if files:
-            found.append(Point(said[-1].at_ms, sum(entry.small_files or 0 for entry in said) / files, said[-1]))
-    return found
+            small = sum(entry.small_files or 0 for entry in stating)
+            points.append(Point(stating[-1].at_ms, small / files, stating[-1]))
+    return points
 
 
-def colours(found: History) -> dict[str | None, int]:
+def _points(group: Sequence[BatchFigures], value: Callable[[BatchFigures], float | None]) -> list[Point]:
+    return [Point(entry.at_ms, number, entry) for entry in group if (number := value(entry)) is not None]
+
+
+def colours(history: History) -> dict[str | None, int]:
     """A colour for each of those who committed most often; all others share one."""
-    often = sorted((user for user in found.users if user.snapshots), key=lambda user: -user.snapshots)
+    often = sorted((user for user in history.users if user.snapshots), key=lambda user: -user.snapshots)
     return {user.name: min(number, OTHERS) for number, user in enumerate(often)}

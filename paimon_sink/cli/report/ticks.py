@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.figures import clock_time
 
 __all__ = ["Axis", "count_axis", "duration_axis", "share_axis", "time_axis"]
 
@@ -73,8 +73,8 @@ def _round_step(span: float) -> float:
 
 def _clock_step(span: float, steps: Sequence[float]) -> float:
     least = span / (_MOST_TICKS - 1)
-    found = next((step for step in steps if step >= least), None)
-    return found if found is not None else max(1, _round_step(span / _DAY)) * _DAY
+    clock_step = next((step for step in steps if step >= least), None)
+    return clock_step if clock_step is not None else max(1, _round_step(span / _DAY)) * _DAY
 
 
 def _count(value: float) -> str:

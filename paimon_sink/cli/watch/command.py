@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from paimon_sink.cli.arguments import open_named, options_argument
-from paimon_sink.cli.durations import duration_ms
+from paimon_sink.cli.arguments import check_user, duration_ms, open_named, options_argument
 from paimon_sink.cli.history.as_json import history_json
-from paimon_sink.cli.history.command import waiting
+from paimon_sink.cli.progress import waiting
 from paimon_sink.cli.terminal import Terminal
-from paimon_sink.cli.user_option import check_user
 from paimon_sink.cli.watch.live import Picture, watch_live
-from paimon_sink.cli.watch.state import ProblemKind, View, Watcher
+from paimon_sink.cli.watch.state import Outage, View, Watcher
 from paimon_sink.maintain.history import rows_per_s
 
 __all__ = ["watch_command"]
@@ -72,21 +70,21 @@ def _tell_machines(watcher: Watcher, view: View, *, every_ms: int, last: int, on
 
 
 def _as_json(view: View, watcher: Watcher, *, last: int) -> dict[str, Any]:
-    found = view.at(watcher.clock.now_ms())
+    history = view.at(watcher.clock.now_ms())
     return {
-        **history_json(found, view.table, user=watcher.user, last=last),
+        **history_json(history, view.table, user=watcher.user, last=last),
         "read_ms": view.read_ms,
-        "silent_ms": found.silent_ms,
-        "rows_per_s": rows_per_s(found, over_ms=_MINUTE_MS),
-        "errors": [_trouble(one) for one in view.troubles],
+        "silent_ms": history.silent_ms,
+        "rows_per_s": rows_per_s(history, over_ms=_MINUTE_MS),
+        "errors": list(map(_error, view.outages)),
     }
 
 
-def _trouble(kind: ProblemKind) -> dict[str, Any]:
+def _error(outage: Outage) -> dict[str, Any]:
     return {
-        "error": kind.said,
-        "since_ms": kind.since_ms,
-        "last_ms": kind.last_ms,
-        "times": kind.times,
-        "over_ms": kind.over_ms,
+        "error": outage.reason,
+        "since_ms": outage.since_ms,
+        "last_ms": outage.last_ms,
+        "times": outage.times,
+        "over_ms": outage.over_ms,
     }

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from paimon_sink.cli.columns import Column, fitted, lines
-from paimon_sink.cli.figures import NOTHING, duration, many, time_behind
-from paimon_sink.cli.history.chart import clock_time
+from paimon_sink.cli.figures import NOTHING, clock_time, count, duration, many, or_nothing, time_behind
 from paimon_sink.cli.listeners import listener_lines
-from paimon_sink.cli.terminal import printable
+from paimon_sink.cli.printable import printable
 from paimon_sink.cli.watch.large import large, short_time
-from paimon_sink.cli.watch.state import ProblemKind, View
+from paimon_sink.cli.watch.state import Outage, View
 from paimon_sink.maintain.history import BatchFigures, History, rows_per_s
 
 __all__ = ["Room", "frame"]
-
-T = TypeVar("T")
 
 _INDENT = "  "
 _MINUTE_MS = 60_000
@@ -56,18 +52,18 @@ def frame(
     view: View, *, now_ms: int, room: Room, user: str | None, note: str = "", is_slow: bool = False
 ) -> list[Text]:
     """Lines no wider than the room, and no more than it has. ``note`` stands beside the time."""
-    found = view.at(now_ms)
+    history = view.at(now_ms)
     fixed = [
         *_title(view, f"{clock_time(now_ms, '%H:%M:%S')} UTC{note}", room, user, is_slow=is_slow),
-        *_silence(found, room),
-        *_troubles(view.troubles, now_ms, room),
-        *_listeners(found, room),
-        *_users(found, room),
+        *_silence(history, room),
+        *_outages(view.outages, now_ms, room),
+        *_listeners(history, room),
+        *_users(history, room),
     ]
     left = room.last
     if room.height is not None:
         left = min(left, max(_FEWEST_BATCHES, room.height - len(fixed) - 2))
-    all_lines = [*fixed, *_batches(found, room, left)]
+    all_lines = [*fixed, *_batches(history, room, left)]
     for line in all_lines:
         line.truncate(room.width, overflow="ellipsis")
     return all_lines[: room.height]
@@ -86,15 +82,15 @@ def _title(view: View, when: str, room: Room, user: str | None, *, is_slow: bool
 # ---------------------------------------------------------------- the large time, and figures beside it
 
 
-def _silence(found: History, room: Room) -> list[Text]:
-    if found.silent_ms is None:
+def _silence(history: History, room: Room) -> list[Text]:
+    if history.silent_ms is None:
         return [Text("There is no snapshot yet.", style="bold yellow"), Text()]
-    digits = large(short_time(found.silent_ms), lines=3 if room.is_short else 5)
-    style = _style(found, found.silent_ms)
-    usual = found.totals.lag_ms_median
+    digits = large(short_time(history.silent_ms), lines=3 if room.is_short else 5)
+    style = _style(history, history.silent_ms)
+    usual = history.totals.lag_ms_median
     left = [Text().append(_INDENT + line, style=style) for line in (*digits, "since the last commit")]
     left.append(Text().append(f"{_INDENT}usually {duration(usual)}" if usual is not None else "", style="dim"))
-    side = [Text(line) for line in _figures(found)]
+    side = [Text(line) for line in _figures(history)]
     width = max(cell_len(line.plain) for line in left) + 3
     if width + _SIDE > room.width:
         below = side[:_FEW_FIGURES] if room.is_short else side
@@ -109,34 +105,35 @@ def _silence(found: History, room: Room) -> list[Text]:
     return [*together, Text()]
 
 
-def _style(found: History, silent_ms: int) -> str:
+def _style(history: History, silent_ms: int) -> str:
     """Late is what is late for this table."""
-    usual = max(_LEAST_LATE_MS, found.totals.lag_ms_median or 0)
+    usual = max(_LEAST_LATE_MS, history.totals.lag_ms_median or 0)
     if silent_ms > _VERY_LATE * usual:
         return "bold red"
     return "bold yellow" if silent_ms > _LATE * usual else "bold green"
 
 
-def _figures(found: History) -> list[str]:
-    totals = found.totals
-    table_rows = found.entries[-1].table_rows if found.entries else None
+def _figures(history: History) -> list[str]:
+    totals = history.totals
+    table_rows = history.entries[-1].table_rows if history.entries else None
     share = totals.small_share
     small = "" if share is None else f"{share:.0%} small"
     lost = "" if totals.lost_attempts is None else f", {many(totals.lost_attempts, 'round')} lost"
-    median = _or_nothing(totals.commit_ms_median, duration)
-    told = [
-        ("rows a second", _or_nothing(rows_per_s(found, over_ms=_MINUTE_MS), _rate), "over the last minute"),
+    median = or_nothing(totals.commit_ms_median, duration)
+    figures = [
+        ("rows a second", or_nothing(rows_per_s(history, over_ms=_MINUTE_MS), _rate), "over the last minute"),
         ("commit time", median, f"median{lost}"),
-        ("watermark", _or_nothing(found.watermark_lag_ms, time_behind), "behind the clock" if _has_lag(found) else ""),
-        ("files", _number(totals.files), small),
-        ("rows", _number(table_rows), "in the table"),
+        ("watermark", or_nothing(history.watermark_lag_ms, time_behind), _about_watermark(history)),
+        ("files", count(totals.files), small),
+        ("rows", count(table_rows), "in the table"),
     ]
-    room = max(len(value) for _, value, _ in told)
-    return [f"{name:<14}{value:>{room}}  {note}".rstrip() for name, value, note in told]
+    room = max(len(value) for _, value, _ in figures)
+    return [f"{name:<14}{value:>{room}}  {note}".rstrip() for name, value, note in figures]
 
 
-def _has_lag(found: History) -> bool:
-    return found.watermark_lag_ms is not None and found.watermark_lag_ms >= 0
+def _about_watermark(history: History) -> str:
+    lag_ms = history.watermark_lag_ms
+    return "behind the clock" if lag_ms is not None and lag_ms >= 0 else ""
 
 
 # ---------------------------------------------------------------- sections
@@ -146,58 +143,58 @@ def _heading(title: str, note: str = "") -> Text:
     return Text(title, style="bold").append(f"  {note}" if note else "", style="not bold dim")
 
 
-def _troubles(troubles: Sequence[ProblemKind], now_ms: int, room: Room) -> list[Text]:
-    if not troubles:
+def _outages(outages: Sequence[Outage], now_ms: int, room: Room) -> list[Text]:
+    if not outages:
         return []
-    told = [_heading("Errors", "reading the table")]
-    for one in troubles:
-        lasted = duration(max(0, (now_ms if one.over_ms is None else one.over_ms) - one.since_ms))
-        state = "for" if one.over_ms is None else "over after"
-        text = f"{clock_time(one.since_ms, '%H:%M:%S')}  {state} {lasted}, {many(one.times, 'time')}: "
+    section = [_heading("Errors", "reading the table")]
+    for outage in outages:
+        lasted = duration(max(0, (now_ms if outage.over_ms is None else outage.over_ms) - outage.since_ms))
+        state = "for" if outage.over_ms is None else "over after"
+        text = f"{clock_time(outage.since_ms, '%H:%M:%S')}  {state} {lasted}, {many(outage.times, 'time')}: "
         wrapped = textwrap.wrap(
-            text + printable(one.said), width=max(20, room.width), initial_indent=_INDENT,
-            subsequent_indent=_INDENT * 2, max_lines=3 if one.over_ms is None else 1, placeholder=" …",
+            text + printable(outage.reason), width=max(20, room.width), initial_indent=_INDENT,
+            subsequent_indent=_INDENT * 2, max_lines=3 if outage.over_ms is None else 1, placeholder=" …",
         )  # fmt: skip
-        told += [Text(line, style="bold red" if one.over_ms is None else "dim") for line in wrapped]
-    return [*told, Text()]
+        section += [Text(line, style="bold red" if outage.over_ms is None else "dim") for line in wrapped]
+    return [*section, Text()]
 
 
-def _listeners(found: History, room: Room) -> list[Text]:
-    if not found.listeners:
+def _listeners(history: History, room: Room) -> list[Text]:
+    if not history.listeners:
         return []
-    failing = [one for one in found.listeners if one.is_failing]
+    failing = [listener for listener in history.listeners if listener.is_failing]
     note = (
-        f"{len(failing):,} of {len(found.listeners):,} failing"
+        f"{len(failing):,} of {len(history.listeners):,} failing"
         if failing
-        else f"{len(found.listeners):,}, none failing"
+        else f"{len(history.listeners):,}, none failing"
     )
-    shown = (failing[:1] if room.is_short else found.listeners)[:_MOST_LISTENERS]
+    shown = (failing[:1] if room.is_short else history.listeners)[:_MOST_LISTENERS]
     if not shown:
         return [_heading("Listeners", note), Text()]
     width, reason_lines = room.width - len(_INDENT), 1 if room.is_short else 3
-    told = listener_lines(shown, now_ms=found.now_ms, width=width, reason_lines=reason_lines)
-    return [_heading("Listeners", note), *(Text(_INDENT).append_text(line) for line in told), Text()]
+    table = listener_lines(shown, now_ms=history.now_ms, width=width, reason_lines=reason_lines)
+    return [_heading("Listeners", note), *(Text(_INDENT).append_text(line) for line in table), Text()]
 
 
-def _users(found: History, room: Room) -> list[Text]:
-    if not found.users:
+def _users(history: History, room: Room) -> list[Text]:
+    if not history.users:
         return []
-    shown = found.users[: _FEW_USERS if room.is_short else _MOST_USERS]
+    shown = history.users[: _FEW_USERS if room.is_short else _MOST_USERS]
     columns, _ = fitted(
         [
             Column("user", [_name(user.name) for user in shown], is_text=True, shortest=_SHORT_NAME),
-            Column("last batch", [_or_nothing(user.last_batch, str) for user in shown]),
-            Column("silent for", [short_time(found.now_ms - user.last_at_ms) for user in shown]),
-            Column("rows", [_number(user.rows) for user in shown]),
+            Column("last batch", [or_nothing(user.last_batch, str) for user in shown]),
+            Column("silent for", [short_time(history.now_ms - user.last_at_ms) for user in shown]),
+            Column("rows", [count(user.rows) for user in shown]),
         ],
         width=room.width - len(_INDENT),
     )
-    note = "the newest first" if len(shown) == len(found.users) else f"the newest of {len(found.users):,}"
+    note = "the newest first" if len(shown) == len(history.users) else f"the newest of {len(history.users):,}"
     return [_heading("Users", note), *_table(columns), Text()]
 
 
-def _batches(found: History, room: Room, most: int) -> list[Text]:
-    shown = list(reversed(found.entries))[:most]
+def _batches(history: History, room: Room, most: int) -> list[Text]:
+    shown = list(reversed(history.entries))[:most]
     if not shown:
         return []
     columns, gone = fitted(_columns(shown), width=room.width - len(_INDENT))
@@ -209,20 +206,20 @@ def _columns(entries: Sequence[BatchFigures]) -> list[Column]:
     is_plain = {entry.kind for entry in entries} <= {"append"}
     days = {clock_time(entry.at_ms, "%Y-%m-%d") for entry in entries}
     form = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
-    behind = [_or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
+    behind = [or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
     return [
         Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
         Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
         *([] if is_plain else [Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=4)]),
-        Column("batch", [_or_nothing(entry.batch_id, str) for entry in entries]),
-        Column("rows", [_number(entry.rows) for entry in entries]),
-        Column("rows/s", [_or_nothing(entry.rows_per_s, _rate) for entry in entries], leaves=1),
-        Column("commit", [_or_nothing(entry.commit_ms, duration) for entry in entries]),
-        Column("tries", [_number(entry.attempts) for entry in entries], leaves=5),
-        Column("lag", [_or_nothing(entry.lag_ms, duration) for entry in entries], leaves=2),
-        *([Column("watermark", behind, leaves=1)] if any(found != NOTHING for found in behind) else []),
-        Column("files", [_number(entry.files) for entry in entries], leaves=3),
-        Column("small", [_number(entry.small_files) for entry in entries], leaves=6),
+        Column("batch", [or_nothing(entry.batch_id, str) for entry in entries]),
+        Column("rows", [count(entry.rows) for entry in entries]),
+        Column("rows/s", [or_nothing(entry.rows_per_s, _rate) for entry in entries], leaves=1),
+        Column("commit", [or_nothing(entry.commit_ms, duration) for entry in entries]),
+        Column("tries", [count(entry.attempts) for entry in entries], leaves=5),
+        Column("lag", [or_nothing(entry.lag_ms, duration) for entry in entries], leaves=2),
+        *([Column("watermark", behind, leaves=1)] if any(lag != NOTHING for lag in behind) else []),
+        Column("files", [count(entry.files) for entry in entries], leaves=3),
+        Column("small", [count(entry.small_files) for entry in entries], leaves=6),
     ]
 
 
@@ -232,14 +229,6 @@ def _table(columns: Sequence[Column]) -> list[Text]:
 
 def _name(user: str | None) -> str:
     return NOTHING if user is None else printable(user)
-
-
-def _or_nothing(value: T | None, shown: Callable[[T], str]) -> str:
-    return NOTHING if value is None else shown(value)
-
-
-def _number(value: int | None) -> str:
-    return _or_nothing(value, lambda known: f"{known:,}")
 
 
 def _rate(value: float) -> str:

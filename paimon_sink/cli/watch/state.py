@@ -11,16 +11,16 @@ from paimon_sink.formats.base import SnapshotInfo, Table
 from paimon_sink.maintain.history import History
 from paimon_sink.maintain.reading import Reading, read_table
 
-__all__ = ["ProblemKind", "View", "Watcher"]
+__all__ = ["Outage", "View", "Watcher"]
 
-_MOST_TROUBLES = 5
+_MOST_OUTAGES = 5
 
 
 @dataclass(frozen=True)
-class ProblemKind:
+class Outage:
     """Something that kept the table from being read, for one reading or for many in a row."""
 
-    said: str
+    reason: str
     since_ms: int
     last_ms: int
     times: int = 1
@@ -35,13 +35,13 @@ class View:
     table: Table
     history: History
     read_ms: int
-    troubles: tuple[ProblemKind, ...] = ()
+    outages: tuple[Outage, ...] = ()
     """The newest first."""
 
     @property
-    def kind(self) -> ProblemKind | None:
+    def outage(self) -> Outage | None:
         """What keeps the table from being read now."""
-        return next((one for one in self.troubles if one.over_ms is None), None)
+        return next((outage for outage in self.outages if outage.over_ms is None), None)
 
     def at(self, now_ms: int) -> History:
         """The same history, looked at later: silence grows by itself."""
@@ -57,7 +57,7 @@ class Watcher:
     window: int
     """How many snapshots are kept in view."""
     clock: Clock = field(default_factory=SystemClock)
-    _known: Sequence[SnapshotInfo] = ()
+    _snapshots: Sequence[SnapshotInfo] = ()
     _table: Table | None = None
 
     def first(self) -> tuple[View, Reading]:
@@ -73,36 +73,36 @@ class Watcher:
             reading = self._read(table)
         except (TableChangedError, TableNotFoundError):
             # Somebody may create it again: then it is another table, of which nothing is known yet.
-            self._table, self._known = None, ()
+            self._table, self._snapshots = None, ()
             return self._failed(before, f"The table {before.table.label} was dropped. These are its last figures.")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is shown, and the next reading may go well
-            said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
-            return self._failed(before, said)
+            reason = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
+            return self._failed(before, reason)
         now_ms = self.clock.now_ms()
         is_new = table.identity != before.table.identity
-        over = tuple(_over(one, now_ms, created_again=is_new) for one in before.troubles)
-        return View(table, self._history(reading, now_ms), now_ms, over)
+        outages = tuple(_over(outage, now_ms, created_again=is_new) for outage in before.outages)
+        return View(table, self._history(reading, now_ms), now_ms, outages)
 
     def _read(self, table: Table) -> Reading:
-        reading = read_table(table, user=self.user, known=self._known, newest=self.window)
-        self._known = reading.snapshot_infos
+        reading = read_table(table, user=self.user, known=self._snapshots, newest=self.window)
+        self._snapshots = reading.snapshot_infos
         return reading
 
     def _history(self, reading: Reading, now_ms: int) -> History:
         return reading.history(now_ms=now_ms, user=self.user)
 
-    def _failed(self, before: View, said: str) -> View:
+    def _failed(self, before: View, reason: str) -> View:
         now_ms = self.clock.now_ms()
-        first = before.kind
-        if first is not None and first.said == said:
-            same = replace(first, last_ms=now_ms, times=first.times + 1)
-            return replace(before, troubles=tuple(same if one is first else one for one in before.troubles))
-        over = (one if one.over_ms is not None else replace(one, over_ms=now_ms) for one in before.troubles)
-        return replace(before, troubles=(ProblemKind(said, now_ms, now_ms), *over)[:_MOST_TROUBLES])
+        current = before.outage
+        if current is not None and current.reason == reason:
+            longer = replace(current, last_ms=now_ms, times=current.times + 1)
+            return replace(before, outages=tuple(longer if each is current else each for each in before.outages))
+        over = (_over(outage, now_ms, created_again=False) for outage in before.outages)
+        return replace(before, outages=(Outage(reason, now_ms, now_ms), *over)[:_MOST_OUTAGES])
 
 
-def _over(kind: ProblemKind, now_ms: int, *, created_again: bool) -> ProblemKind:
-    if kind.over_ms is not None:
-        return kind
-    said = kind.said.replace("These are its last figures", "Another one stands there now")
-    return replace(kind, over_ms=now_ms, said=said if created_again else kind.said)
+def _over(outage: Outage, now_ms: int, *, created_again: bool) -> Outage:
+    if outage.over_ms is not None:
+        return outage
+    later = outage.reason.replace("These are its last figures", "Another one stands there now")
+    return replace(outage, over_ms=now_ms, reason=later if created_again else outage.reason)
