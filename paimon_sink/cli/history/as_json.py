@@ -38,7 +38,7 @@ def _totals(totals: HistoryTotals) -> dict[str, Any]:
         "bytes": totals.size_bytes,
         "small_files": totals.small_files,
         "small_share": totals.small_share,
-        "lost_attempts": totals.lost_attempts,
+        "lost_rounds": totals.lost_attempts,
         "commit_ms_median": totals.commit_ms_median,
         "commit_ms_most": totals.commit_ms_most,
         "lag_ms_median": totals.lag_ms_median,
