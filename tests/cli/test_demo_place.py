@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_sink.cli.demo_place import TABLE, Place, Published
+from paimon_sink.cli.demo.place import TABLE, Place, Published
 from paimon_sink.core.options import AVAILABLE_FORMATS
 from tests.support.lake import Lake, rows
 
