@@ -12,7 +12,7 @@ import pytest
 PACKAGE = "paimon_sink"
 ROOT = Path(__file__).parent.parent / PACKAGE
 LONGEST_MODULE = 500
-FORMATS = frozenset({"paimon", "iceberg", "memory", "delta"})
+FORMATS = frozenset({"paimon", "iceberg", "delta"})
 
 # What each room may import of this package. A room may always import itself. "" is the package's own front door:
 # `paimon_sink/__init__.py`, `paimon_sink/errors.py`

@@ -11,11 +11,10 @@ from typing import BinaryIO
 import pyarrow.fs as pafs
 
 from paimon_sink.core.errors import PwcError, StorageError
-from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.output import Output
 from paimon_sink.storage.settings import StorageSettings
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "Upload", "open_store"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "Upload"]
 
 DEFAULT_BLOCK_BYTES = 16 * 2**20
 
@@ -165,15 +164,3 @@ class Store(ABC):
             raise self._failed(verb, path, error) from error
         except Exception as error:
             raise self._failed(verb, path, error) from error
-
-
-def open_store(location: str, settings: StorageSettings) -> Store:
-    """Open the store of ``location``. Raises ``StorageError`` when it is unknown, not installed or unsafe."""
-    parsed = parse_location(location)
-    if parsed.protocol == LOCAL:
-        from paimon_sink.storage.local import LocalStore
-
-        return LocalStore(parsed.root, settings)
-    from paimon_sink.storage.remote import RemoteStore
-
-    return RemoteStore(parsed.protocol, parsed.root, settings)

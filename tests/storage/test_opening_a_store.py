@@ -10,8 +10,8 @@ import fsspec
 import pytest
 
 from paimon_sink.core.errors import OptionError, StorageError
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import open_store
 
 SECRETS = {
     "s3.access-key-id": "AKIAEXAMPLE",

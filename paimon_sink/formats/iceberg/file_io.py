@@ -19,8 +19,9 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from paimon_sink.storage.location import LOCAL, parse_location
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 
 FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""

@@ -31,8 +31,8 @@ from paimon_sink.formats.paimon.refs import PaimonRefs
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import open_store
 
 _PARTITIONED = "metastore.partitioned-table"
 
