@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_to_write
 from paimon_sink.write.task import write_task
 from tests.support import foreign

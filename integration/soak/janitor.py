@@ -15,7 +15,7 @@ from integration.soak.place import Place
 from paimon_sink.commit import presence
 from paimon_sink.core.errors import CommitConflictError, FilesReplacedError, PwcError, TableNotFoundError
 from paimon_sink.core.options import Purpose
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.maintain import clean as cleaning
 from paimon_sink.maintain.compact import compact_groups, plan

@@ -1,4 +1,4 @@
-"""Columns as a user names them: those a read asks a table for, and names that only case tells apart."""
+"""Columns as a user names them: those that a read asks for, and names that differ only in case."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def asked_columns(asked: pa.Schema, target: pa.Schema, *, table: str, case_sensi
     if problems:
         shown = ", ".join(target.names[:_MOST_SHOWN]) + (", …" if len(target.names) > _MOST_SHOWN else "")
         raise SchemaMismatchError(
-            f"Cannot read {table} with this schema: {'; '.join(problems)}. The table has {shown}. Mend the schema, or "
-            "leave it out and cast the columns after reading."
+            f"Cannot read {table} with this schema: {'; '.join(problems)}. The table has {shown}. Correct the "
+            "schema, or leave it out and cast the columns after reading."
         )
     return [str(name.name) for name in names]
 
@@ -112,14 +112,14 @@ def _type_problems(asked: pa.Field, target: pa.Field, path: str) -> Iterator[str
 
 
 def _field_problems(asked: pa.StructType, target: pa.StructType, path: str) -> Iterator[str]:
-    """Arrow fills a field it does not find by its exact name with nulls."""
-    there = [field.name for field in target]
-    known = [field for field in asked if field.name in there]
+    """Checked here because Arrow fills a field that it does not find by its exact name with nulls."""
+    names = [field.name for field in target]
+    common = [field for field in asked if field.name in names]
     for field in asked:
-        if field.name not in there:
-            yield f"column {path} has no field {field.name} but {', '.join(there)}"
-    positions = [there.index(field.name) for field in known]
+        if field.name not in names:
+            yield f"column {path} has no field {field.name} but {', '.join(names)}"
+    positions = [names.index(field.name) for field in common]
     if positions != sorted(set(positions)):
-        yield f"the fields of column {path} are asked for in another order than {', '.join(there)}"
-    for field in known:
+        yield f"the fields of column {path} are asked for in another order than {', '.join(names)}"
+    for field in common:
         yield from _type_problems(field, target.field(field.name), f"{path}.{field.name}")

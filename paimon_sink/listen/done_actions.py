@@ -1,6 +1,6 @@
-"""What is done to a partition that is done: a file in it, a word to its catalog, a call of one's own.
+"""Actions that mark a partition done: a file in it, an entry in its catalog, a class of the user's.
 
-Each may be asked twice for the same partition, and does no harm then.
+Each may run twice for the same partition: they are idempotent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.strict_json import as_whole, read_json
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.loading import ListenerContext, load_by_path
 
 __all__ = ["SUCCESS_FILE", "Action", "DonePartition", "SuccessFile", "UnavailableError", "custom_action"]
@@ -24,13 +24,13 @@ _DONE = ".done"
 
 
 class Action(Protocol):
-    """Whoever has something to do with partitions that are done."""
+    """Marks partitions done. ``mark_done`` must be idempotent."""
 
     def mark_done(self, partition: WrittenPartition) -> None: ...
 
 
 class UnavailableError(PwcError):
-    """It does not work for any partition at the moment: trying the others would only take time."""
+    """The action fails for every partition at the moment: trying the others would only take time."""
 
 
 class SuccessFile:
@@ -54,7 +54,7 @@ class SuccessFile:
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError):
-            # Others leave empty files of this name. It was made when nobody wrote it down.
+            # Other engines leave empty files of this name, without a creation time.
             return None
 
 
@@ -62,7 +62,7 @@ class DonePartition:
     """A partition ``dt=2024-01-01.done`` in the catalog, beside ``dt=2024-01-01``."""
 
     def __init__(self, table: Table) -> None:
-        if not table.keeps_partitions:
+        if not table.refs.keeps_partitions:
             raise OptionError(
                 f"Cannot mark partitions of {table.label} done by done-partition: its catalog keeps no list of "
                 "partitions. Use success-file or http-report, or a REST catalog and a table with "
@@ -71,15 +71,15 @@ class DonePartition:
         self._table = table
 
     def mark_done(self, partition: WrittenPartition) -> None:
-        # As the directories have it, which is how Paimon's engines name partitions to a catalog: null has a name there.
+        # Spelled as in the directory, as Paimon's engines name partitions to a catalog: null has a name there.
         parts = (part.partition("=") for part in partition.path.split("/"))
         spec = {unquote(key): unquote(value) for key, _, value in parts}
         last = list(spec)[-1]
-        self._table.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
+        self._table.refs.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
 
 
 def custom_action(path: str, context: ListenerContext, settings: Mapping[str, str]) -> Action:
-    """An action of one's own. It is made from a context as a listener is, with the settings after ``custom.``."""
+    """A class of the user's, made from a context as a listener is, with the settings after ``custom.``."""
     made: Any = load_by_path(path, what="action")(ListenerContext(context.name, settings, context.table))
     if not callable(getattr(made, "mark_done", None)):
         raise OptionError(f"The action {path} has no method mark_done(partition).")

@@ -13,7 +13,7 @@ from paimon_sink.core.events import CommitEvent, CommitListener
 from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_groups import ListenerOptions, TableOptions
 from paimon_sink.core.option_secrets import Masked
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.redaction import RedactingListener, describe_error, redact, secrets_in
 
 __all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]

@@ -1,7 +1,7 @@
-"""The listener ``mark-done``: tells the world that a partition is complete, once its time is over.
+"""The listener ``mark-done``: marks a partition complete once its time is over.
 
-What waits rides in the listener's state, so it lives through every crash. An event that was told and not noted is told
-again: the same partitions are then done again, by actions that do no harm twice.
+Partitions that are not done yet are kept in the listener's state, so they survive a crash. An event that was delivered
+and not acknowledged is delivered again: the same partitions are then marked again, by idempotent actions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, UnavailableError, custom_action
 from paimon_sink.listen.done_trigger import decode, encode
 from paimon_sink.listen.http_report import HttpReport, http_url
@@ -25,7 +25,7 @@ __all__ = ["MarkDone"]
 log = logging.getLogger(__name__)
 
 _SUCCESS, _DONE, _HTTP, _CUSTOM = "success-file", "done-partition", "http-report", "custom"
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 class MarkDone:
@@ -64,7 +64,7 @@ class MarkDone:
                 self._actions[_HTTP] = HttpReport(self._table, url, timeout_ms, retries, params)
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
-        assert self._table is not None, "told without a table"
+        assert self._table is not None, "notified without a table"
         now_ms = now_of(event, self._mode, so="no partition is done by it")
         pending = decode(state).written(event.partitions, now_ms)
         pending, done, skipped = pending.split(
@@ -87,11 +87,11 @@ class MarkDone:
         try:
             return None if local is None else epoch_ms(local, self._zone)
         except (OverflowError, ValueError, OSError):
-            # At the ends of the calendar there is no other zone.
+            # At the ends of the calendar a zone cannot be applied.
             return None
 
     def _mark(self, done: list[WrittenPartition]) -> None:
-        """All actions for all partitions, and only then what went wrong: one must not hold up the others."""
+        """Run all actions for all partitions, then raise what failed: one failure must not hold up the others."""
         problems: list[str] = []
         for kind, action in self._actions.items():
             for partition in done:
@@ -102,11 +102,11 @@ class MarkDone:
                     break
                 except PwcError as error:
                     problems.append(f"{kind}: {error}")
-                except Exception as error:  # noqa: BLE001 - an action of one's own may raise anything
+                except Exception as error:  # noqa: BLE001 - an action of the user's may raise anything
                     problems.append(f"{kind} of {partition.path}: {type(error).__name__}: {error}")
         if problems:
-            more = f" And {len(problems) - _MOST_TOLD} more." if len(problems) > _MOST_TOLD else ""
-            raise PwcError(" ".join(problems[:_MOST_TOLD]) + more)
+            more = f" And {len(problems) - _MOST_SHOWN} more." if len(problems) > _MOST_SHOWN else ""
+            raise PwcError(" ".join(problems[:_MOST_SHOWN]) + more)
 
 
 def _needed(settings: Settings, key: str, what: str) -> int:

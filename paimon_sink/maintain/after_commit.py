@@ -10,12 +10,11 @@ import zlib
 from collections.abc import Callable
 
 from paimon_sink.core.option_groups import UpkeepOptions
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.compact import compact_groups
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.groups import plan_incremental
-
-__all__ = ["auto_compact", "auto_expire", "is_due", "post_commit_maintenance"]
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ def auto_compact(table: Table, options: UpkeepOptions, plan: Plan, target_bytes:
         return
     written = {file.partition for file in plan.files}
     groups = plan_incremental(
-        (file for file in table.live_files() if file.partition in written),
+        (file for file in table.scans.live_files() if file.partition in written),
         target_bytes=target_bytes,
         min_files=options.compact_min_files,
         most_bytes=options.compact_max_bytes,

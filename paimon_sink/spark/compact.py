@@ -13,7 +13,7 @@ import pyarrow as pa
 from paimon_sink.core.errors import FilesReplacedError, PwcError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_to_rewrite, parse_options
 from paimon_sink.maintain.compact import Compaction, Rewrite, plan_from_options, publish, rewrite
 from paimon_sink.maintain.groups import Group

@@ -14,8 +14,9 @@ from paimon_sink.core.columns import asked_columns
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.options import Options
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.base import Split, Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.values import Split
 from paimon_sink.read.scan import plan, rows, wanted_rows
 from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import TaskSettings, session_setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,15 +14,16 @@ from pyspark.sql.types import StructType
 
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
-from paimon_sink.commit.fold import fold, fold_one_shot
+from paimon_sink.commit.fold import fold, fold_job
 from paimon_sink.core.clock import Moment, SystemClock
 from paimon_sink.core.columns import alike
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.core.schema import align
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table, open_to_write
+from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.after_commit import post_commit_maintenance
 from paimon_sink.spark.context import TaskSettings, to_the_end
@@ -179,8 +181,14 @@ class PwcBatchWriter(_Writer, DataSourceArrowWriter):
     """Writes one batch job."""
 
     def commit(self, messages: Messages) -> None:
-        label, options = self._options.table.label, self._options.commit
-        self._commit(fold_one_shot(_unwrap(messages), table=label, options=options, overwrite=self._overwrite))
+        plan = fold_job(
+            _unwrap(messages),
+            table=self._options.table.label,
+            options=self._options.commit,
+            overwrite=self._overwrite,
+            unique_id=str(uuid.uuid4()),
+        )
+        self._commit(plan)
 
     def abort(self, messages: Messages) -> None:
         self._abort(messages, batch_id=self._options.commit.commit_identifier)

@@ -1,4 +1,4 @@
-"""How far event time has come among the rows of one task."""
+"""The latest event time among the rows of one task, and the watermark that follows from it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from paimon_sink.core.option_groups import WriteOptions
 __all__ = ["EventTime", "event_time_of"]
 
 _EARLIEST_MS = -(2**63) + 1
-"""One less means none, in some engines."""
+"""In some engines the value below means no watermark."""
 _FINER = {"us": 1_000, "ns": 1_000_000}
 
 
 @dataclass(frozen=True)
 class EventTime:
-    """Where event time stands in a table's rows, and what of it counts."""
+    """Which column holds event time, and which of its values count."""
 
     column: str
     delay_ms: int = 0
@@ -28,7 +28,7 @@ class EventTime:
     """Times further ahead of the clock do not count. None: all do."""
 
     def latest_ms(self, batch: pa.RecordBatch, clock: Clock) -> int | None:
-        """The latest time among the rows that has one, in whole milliseconds. None where none counts."""
+        """The latest time that counts among the rows, in whole milliseconds. None where none does."""
         times = batch.column(self.column)
         unit = times.type.unit if pa.types.is_timestamp(times.type) else "ms"
         ticks = times.cast(pa.int64())
@@ -37,7 +37,7 @@ class EventTime:
             return _in_ms(latest, unit)
         most_ms = clock.now_ms() + self.max_ahead_ms
         if (in_ms := _in_ms(latest, unit)) is not None and in_ms > most_ms:
-            # Rare: one bad row must not hide what the others say.
+            # Rare: one bad row must not hide the times of the others.
             latest = pc.max(ticks.filter(pc.less_equal(ticks, _in_ticks(most_ms, unit)))).as_py()
         return _in_ms(latest, unit)
 
@@ -46,29 +46,29 @@ class EventTime:
 
 
 def event_time_of(options: WriteOptions, schema: pa.Schema, *, table: str, case_sensitive: bool) -> EventTime | None:
-    """What the options ask for, once the table's columns say that they can be held to."""
+    """The event time that the options ask for, checked against the table's columns."""
     if options.watermark_column is None:
         return None
-    asked = options.watermark_column
-    matches = [name for name in schema.names if name == asked]
+    column = options.watermark_column
+    matches = [name for name in schema.names if name == column]
     if not matches and not case_sensitive:
-        matches = [name for name in schema.names if name.lower() == asked.lower()]
+        matches = [name for name in schema.names if name.lower() == column.lower()]
     if len(matches) != 1:
         raise SchemaMismatchError(
-            f"Cannot write to {table}: watermarkColumn is {asked!r}, and the table has no such column. "
+            f"Cannot write to {table}: watermarkColumn is {column!r}, and the table has no such column. "
             f"It has {', '.join(schema.names)}."
         )
     kind = schema.field(matches[0]).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
         raise SchemaMismatchError(
-            f"Cannot write to {table}: watermarkColumn {asked!r} is {kind}. It must be a timestamp, or a "
+            f"Cannot write to {table}: watermarkColumn {column!r} is {kind}. It must be a timestamp, or a "
             "long of milliseconds since 1970. Choose another column, or cast it."
         )
     return EventTime(matches[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
 
 
 def _in_ms(ticks: int | None, unit: str) -> int | None:
-    """Rounded down: a watermark must not pass a time that is still to come."""
+    """Rounded down: a watermark must not pass a time that may still come."""
     if ticks is None:
         return None
     return ticks * 1_000 if unit == "s" else ticks // _FINER.get(unit, 1)

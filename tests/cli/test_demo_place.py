@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_sink.cli.demo_place import TABLE, Place, Published
+from paimon_sink.cli.demo.place import TABLE, Place, Published
 from paimon_sink.formats.registry import BUILT_IN
 from tests.support.lake import Lake, rows
 

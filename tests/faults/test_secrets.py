@@ -63,8 +63,12 @@ def test_no_text_form_holds_a_secret(s3_lake: Lake, s3: S3Server) -> None:
 
     for thing in (options, table, table.store, committer, writer, plan(s3_lake, 0, s3_lake.write(rows(1)))):
         assert_silent(s3.secret_key, repr(thing), str(thing))
-    storage = options.table.storage
-    assert_silent(s3.secret_key, repr(table.load_head(commit_user="test")), repr(storage), f"{storage}")
+    assert_silent(
+        s3.secret_key,
+        repr(table.commits.load_head(commit_user="test")),
+        repr(options.table.storage),
+        f"{options.table.storage}",
+    )
 
 
 def refused(lake: Lake) -> list[PwcError]:

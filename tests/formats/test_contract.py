@@ -10,21 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import SchemaMismatchError, TableChangedError, TableNotFoundError
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.base import (
-    Comparison,
-    Filter,
-    Format,
-    Head,
-    Ledger,
-    LedgerEntry,
-    Plan,
-    Prepared,
-    PutOutcome,
-    Table,
-)
+from paimon_sink.formats.contract import Format, Prepared, Table
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.registry import _format, open_table, open_to_write
+from paimon_sink.formats.values import Filter, Head, Plan, PutOutcome, SnapshotDraft
 from tests.support.batches import plan, sink_options, write_plan
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -36,19 +28,20 @@ NOW_MS = 4_102_444_800_000
 
 def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
     entry = LedgerEntry(batch.batch_id or 0, batch.query_id, commit_id, head.next_snapshot_id, NOW_MS)
-    return table.build(
-        batch,
-        head,
-        ledger=ledger or Ledger({batch.commit_user: entry}),
-        properties={"pwc.commit-id": commit_id, "team": "sales"},
+    draft = SnapshotDraft(
+        plan=batch,
         commit_id=commit_id,
-        now_ms=NOW_MS,
+        ledger=ledger or Ledger({batch.commit_user: entry}),
+        watermark_ms=batch.watermark_ms,
+        created_ms=NOW_MS,
+        properties=lambda: {"pwc.commit-id": commit_id, "team": "sales"},
     )
+    return table.commits.begin(batch).build(head, draft)
 
 
 def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
-    prepared = build(table, batch, table.load_head(commit_user=batch.commit_user), commit_id)
-    assert table.put(prepared) is PutOutcome.LANDED
+    prepared = build(table, batch, table.commits.load_head(commit_user=batch.commit_user), commit_id)
+    assert prepared.put() is PutOutcome.LANDED
     return prepared
 
 
@@ -78,7 +71,7 @@ def test_a_created_table_says_what_it_is(place: Lake) -> None:
         assert (table.label, table.schema_id, table.partition_source_columns) == (place.table, 0, ("day",))
         assert table.schema.names == ["id", "day"]
         assert table.schema.field("id").type == pa.int64()
-        assert table.compression == "zstd"
+        assert table.files.compression == "zstd"
         assert table.identity == created.identity
 
 
@@ -114,7 +107,7 @@ def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
 def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
     table = adapter(place).create(sink_options(place).table, SCHEMA, [])
 
-    head = table.load_head(commit_user="u")
+    head = table.commits.load_head(commit_user="u")
 
     assert (head.snapshot_id, head.ledger) == (None, Ledger())
     assert head.table_identity == table.identity
@@ -125,7 +118,7 @@ def test_a_look_sees_what_was_put_since(place: Lake) -> None:
     table = place.open()
     put = publish(table, batch).snapshot_id
 
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
 
     assert head.snapshot_id == put != head.next_snapshot_id
     assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
@@ -136,7 +129,7 @@ def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
     other_engine(place).drop()
 
     with pytest.raises(TableChangedError, match=re.escape(place.table)):
-        table.load_head(commit_user="u")
+        table.commits.load_head(commit_user="u")
 
 
 # ---------------------------------------------------------------- build, put, settle, discard
@@ -146,15 +139,15 @@ def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
     place.append(0, rows(1))
     table, batch = place.open(), write_plan(place, 1, rows(2))
 
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
     prepared = build(table, batch, head)
 
     assert prepared.snapshot_id == head.next_snapshot_id
     assert place.ids() == [1]
-    assert table.resolve_outcome(prepared) is PutOutcome.ABSENT
-    assert table.put(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.ABSENT
+    assert prepared.put() is PutOutcome.LANDED
     assert place.ids() == [1, 2]
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
 
 
 def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> None:
@@ -171,14 +164,14 @@ def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> N
 def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -> None:
     winner, loser = write_plan(place, 0, rows(1)), replace(write_plan(place, 0, rows(2)), commit_user="other")
     table = place.open()
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
     first, second = build(table, winner, head, "c-1"), build(table, loser, head, "c-2")
 
-    assert table.put(first) is PutOutcome.LANDED
-    assert table.put(second) is PutOutcome.LOST
+    assert first.put() is PutOutcome.LANDED
+    assert second.put() is PutOutcome.LOST
 
-    assert table.resolve_outcome(first) is PutOutcome.LANDED
-    assert table.resolve_outcome(second) is PutOutcome.LOST
+    assert first.resolve_outcome() is PutOutcome.LANDED
+    assert second.resolve_outcome() is PutOutcome.LOST
     assert place.ids() == [1]
 
 
@@ -187,8 +180,8 @@ def test_a_put_that_is_repeated_settles_as_landed(place: Lake) -> None:
     table = place.open()
     prepared = publish(table, batch)
 
-    assert table.put(prepared) in (PutOutcome.LOST, PutOutcome.LANDED)
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.put() in (PutOutcome.LOST, PutOutcome.LANDED)
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
     assert place.ids() == [1]
     assert len(place.history()) == 1
 
@@ -199,7 +192,7 @@ def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
     prepared = publish(table, batch)
     place.with_options(commitUser="other").append(0, rows(2))
 
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
     assert place.ids() == [1, 2]
 
 
@@ -208,9 +201,9 @@ def test_discarding_removes_what_was_built_and_nothing_else(place: Lake) -> None
     before, table = metadata(place), place.open()
     batch = write_plan(place, 1, rows(2))
 
-    prepared = build(table, batch, table.load_head(commit_user="test"))
+    prepared = build(table, batch, table.commits.load_head(commit_user="test"))
     assert len(metadata(place)) > len(before)
-    table.discard(prepared)
+    prepared.discard()
 
     assert metadata(place) == before
     assert {file.path for file in batch.files} <= set(place.data_files())
@@ -224,7 +217,7 @@ def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
     put = publish(table, batch, "c-9").snapshot_id
     place.append(2, rows(4))
 
-    found = table.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
+    found = table.commits.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
 
     assert found == frozenset(file.path for file in batch.files)
 
@@ -234,15 +227,15 @@ def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(place: 
     table = place.open()
     put = publish(table, batch, "c-1").snapshot_id
 
-    assert table.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
-    assert table.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
+    assert table.commits.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
+    assert table.commits.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
 
 
 def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
     batch = write_plan(place, 0, rows(1))
     table = place.open()
 
-    table.check_fits(batch, table.load_head(commit_user="test"))
+    table.commits.begin(batch).check_fits(table.commits.load_head(commit_user="test"))
 
 
 # ---------------------------------------------------------------- overwrites
@@ -335,8 +328,8 @@ def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(place: Lake) -
 def read(table: Table, filters: list[Filter], columns: list[str]) -> list[dict[str, Any]]:
     return [
         row
-        for split in table.plan_splits(filters)
-        for batch in table.read_split(split, columns)
+        for split in table.scans.plan_splits(filters)
+        for batch in table.scans.read_split(split, columns)
         for row in batch.to_pylist()
     ]
 
@@ -346,7 +339,7 @@ def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
     place.append(1, rows(3, day="friday"))
     table = place.open()
 
-    splits = table.plan_splits([])
+    splits = table.scans.plan_splits([])
 
     assert sum(split.rows for split in splits) == 3
     assert sorted(row["id"] for row in read(table, [], ["id"])) == [1, 2, 3]
@@ -356,7 +349,7 @@ def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
 def test_an_empty_table_has_no_splits(place: Lake) -> None:
     adapter(place).create(sink_options(place).table, SCHEMA, [])
 
-    assert place.open().plan_splits([]) == []
+    assert place.open().scans.plan_splits([]) == []
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ NEEDY = RegisteredFormat(
 NOTHING = "a text"
 """
 FORMAT = """
-from paimon_sink.formats.base import Format
+from paimon_sink.formats.contract import Format
 
 
 class FakelakeFormat(Format):
@@ -164,6 +164,13 @@ def test_the_page_of_capabilities_is_what_the_formats_say(name: str) -> None:
 
     assert feature_table({name: FORMATS[name] for name in BUILT_IN}) in page
     assert FORMATS[name].title.lower() == name
+
+
+def test_the_format_for_tests_is_taken_and_offered_to_nobody() -> None:
+    assert parse("memory").table.table_format == "memory"
+    assert "memory" not in list(FORMATS)
+    assert refusal("memry").endswith("must be paimon or iceberg, not 'memry'.")
+    assert "Memory partitions by column values" in refusal("memory", partitionBy="days(ts)")
 
 
 def test_what_a_format_does_not_name_it_does_not_have() -> None:

@@ -215,7 +215,7 @@ def test_metadata_that_others_replaced_before_it_was_read_is_not_called_broken(
 
     monkeypatch.setattr(StoreFileIO, "new_input", after_others_moved_on)
 
-    assert len(table.history()) == 5
+    assert len(table.upkeep.history()) == 5
 
 
 def newest_metadata(lake: Lake) -> Path:
@@ -231,10 +231,10 @@ def test_metadata_that_could_not_be_read_is_read_again_once_it_is_restored(icebe
 
     newest.write_bytes(whole[:100])
     with pytest.raises(CorruptTableError, match="Restore it"):
-        table.history()
+        table.upkeep.history()
     newest.write_bytes(whole)
 
-    assert len(table.history()) == 2
+    assert len(table.upkeep.history()) == 2
 
 
 def test_a_table_made_anew_under_the_old_name_of_its_metadata_is_not_taken_for_the_old_one(

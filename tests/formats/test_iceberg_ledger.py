@@ -129,7 +129,7 @@ def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
         lake.with_options(commitUser=user).append(number, rows(number))
 
     assert lake.ids() == list(range(len(users)))
-    ledger = lake.open().load_head(commit_user="a").ledger
+    ledger = lake.open().commits.load_head(commit_user="a").ledger
     assert {user: entry.batch_id for user, entry in ledger.entries.items()} == dict(zip(users, range(6), strict=True))
 
 
@@ -264,7 +264,7 @@ def test_the_last_batch_before_a_rollback_is_what_our_expiry_writes_down(lake: L
     stands, rolled_back = with_a_batch_rolled_back(lake)
     IcebergEngine(lake).append(rows(100))
 
-    lake.open().expire([rolled_back])
+    lake.open().upkeep.expire([rolled_back])
     native(lake).maintenance.expire_snapshots().by_ids([stands]).commit()
 
     for _ in range(2):

@@ -72,7 +72,7 @@ FILES_MUTANTS = (
         "one-file-not-looked-for",
         "a young batch on an object store shows that this is the table it was written to",
         PRESENCE,
-        " and not _absent(table, paths[:1])",
+        " and not side_files.absent(paths[:1])",
         "",
         (f"{BESIDE}::test_a_young_batch_that_finds_none_of_its_files_is_refused",),
     ),

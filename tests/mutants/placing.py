@@ -106,7 +106,7 @@ PLACING_MUTANTS = (
         "unknown-field-is-null",
         "a field that a struct does not have is refused",
         "paimon_sink/core/columns.py",
-        "        if field.name not in there:\n",
+        "        if field.name not in names:\n",
         "        if False:\n",
         (f"{COLUMNS}::test_what_the_table_does_not_have_is_refused_by_name",),
     ),

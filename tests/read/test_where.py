@@ -172,5 +172,5 @@ def test_a_time_with_a_zone_needs_an_offset(tmp_path: Any) -> None:
     tasks.append(lake, 0, pa.table({"id": [7], "at": zoned}))
 
     assert ids(lake, "at = '2026-11-16T06:00:00+01:00'") == [7]
-    with pytest.raises(OptionError, match="Say its offset"):
+    with pytest.raises(OptionError, match="Add its offset"):
         reader(lake, "at = '2026-11-16T06:00:00'").partitions()

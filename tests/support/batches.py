@@ -13,11 +13,12 @@ from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.formats.registry import parse_options
+from paimon_sink.formats.values import Plan
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage.store import Store
 from tests.support.clock import FakeClock
@@ -75,12 +76,12 @@ def path_in(lake: Lake, *parts: str) -> str:
 def through(table: Table, store: Store) -> PaimonTable:
     """The same table, with schemas, snapshots and deletions going through another store."""
     assert isinstance(table, PaimonTable)
-    return PaimonTable(
+    return PaimonTable.of(
         table.native,
         label=table.label,
         store=store,
         schemas=SchemaFiles(store, table.location),
         snapshots=SnapshotFiles(store, table.location),
         identity=table.identity,
-        compression=table.compression,
+        compression=table.files.compression,
     )

@@ -14,8 +14,6 @@ from pyiceberg.catalog import CatalogType
 from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_secrets import quoted, quoted_key
 
-__all__ = ["name_problems", "namespace_problems", "spelt"]
-
 _OF_ANY = ("name", "type", "py-io-impl")
 _OF_SQL = ("echo", "pool_pre_ping", "init_catalog_tables", "schema_version")
 _OF_SERVERS = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_values import CODECS
-from paimon_sink.formats.base import Format, Table
+from paimon_sink.formats.contract import Format, Table
 from paimon_sink.formats.iceberg.catalogs import tables
 from paimon_sink.formats.iceberg.features import unsupported_features, unsupported_properties
 from paimon_sink.formats.iceberg.partitions import partition_spec
@@ -38,7 +38,9 @@ class IcebergFormat(Format):
         native = place.load()
         if native is None:
             return None
-        return IcebergTable(native, tables=place, label=options.label, branch=options.branch, compression=compression)
+        return IcebergTable.of(
+            native, tables=place, label=options.label, branch=options.branch, compression=compression
+        )
 
     def create(
         self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
@@ -61,11 +63,11 @@ class IcebergFormat(Format):
         assert isinstance(table, IcebergTable)
         metadata = table.native.metadata
         _refuse(table.label, unsupported_features(metadata))
-        if table.compression not in CODECS:
+        if table.files.compression not in CODECS:
             raise UnsupportedTableError(
                 f"Cannot write to {table.label}: its property write.parquet.compression-codec is "
-                f"{table.compression[:60]!r}, which is none of {', '.join(CODECS)}. Set the option compression of this "
-                "writer, or mend the table's."
+                f"{table.files.compression[:60]!r}, which is none of {', '.join(CODECS)}. Set the option compression "
+                "of this writer, or mend the table's."
             )
 
 

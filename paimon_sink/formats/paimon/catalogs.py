@@ -27,13 +27,12 @@ from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.paimon.catalog_options import REST, catalog_settings
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
+from paimon_sink.formats.paimon.refs import PaimonRefs
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import open_store
-
-__all__ = ["FileSystemTables", "RestTables", "tables"]
 
 _PARTITIONED = "metastore.partitioned-table"
 
@@ -64,7 +63,7 @@ class FileSystemTables:
         identifier = Identifier(self._options.database or "default", self._options.table or "table")
         schema, identity = self._schemas.newest_and_identity(ids)
         try:
-            return PaimonTable(
+            return PaimonTable.of(
                 FileStoreTable(StoreFileIO(self._store), identifier, self._location, schema),
                 label=self._options.label,
                 store=self._store,
@@ -125,7 +124,7 @@ class RestTables:
             StoreFileIO(store), self._identifier, store.root, found.table_schema, found.catalog_environment
         )
         identity = str(found.catalog_environment.uuid)
-        return _RestTable(
+        return PaimonTable.of(
             native,
             label=self._options.label,
             store=store,
@@ -133,6 +132,7 @@ class RestTables:
             snapshots=_RestSnapshots(store, store.root, self._catalog, self._identifier, identity, self._options.label),
             identity=identity,
             compression=compression,
+            refs=_RestRefs,
         )
 
     def create(self, schema: Schema) -> None:
@@ -158,15 +158,15 @@ def _connected(properties: dict[str, str], options: TableOptions) -> Catalog:
         ) from error
 
 
-class _RestTable(PaimonTable):
-    """A table whose catalog may keep a list of its partitions."""
+class _RestRefs(PaimonRefs):
+    """Of a table whose catalog may keep a list of its partitions."""
 
     @property
     def keeps_partitions(self) -> bool:
-        return str(self.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
+        return str(self._handle.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
 
     def add_partition(self, values: Mapping[str, str]) -> None:
-        environment = self.native.catalog_environment
+        environment = self._handle.native.catalog_environment
         try:
             with _asking(self.label):
                 environment.catalog_loader.load().create_partitions(environment.identifier, [dict(values)])

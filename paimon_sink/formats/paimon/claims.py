@@ -23,8 +23,6 @@ from paimon_sink.formats.ledger import Claim, Register
 from paimon_sink.formats.paimon.numbered import number
 from paimon_sink.storage.store import Store
 
-__all__ = ["ClaimFiles"]
-
 _MOST_SNAPSHOTS = 100
 """How many are read to see that a try is not in."""
 

@@ -10,13 +10,11 @@ from pypaimon.schema.schema import Schema
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_values import CODECS
-from paimon_sink.formats.base import Format, Table
+from paimon_sink.formats.contract import Format, Table
 from paimon_sink.formats.paimon.catalogs import tables
 from paimon_sink.formats.paimon.features import unsupported_features
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.formats.paimon.types import check_partition_column, paimon_fields
-
-__all__ = ["PaimonFormat"]
 
 
 class PaimonFormat(Format):
@@ -51,9 +49,10 @@ class PaimonFormat(Format):
         assert isinstance(table, PaimonTable)
         native = table.native.table_schema
         _refuse(table.label, unsupported_features(native.options, native.primary_keys))
-        if table.compression.lower() not in CODECS:
+        compression = table.files.compression
+        if compression.lower() not in CODECS:
             raise UnsupportedTableError(
-                f"Cannot write to {table.label}: its option file.compression is {table.compression[:60]!r}, which is "
+                f"Cannot write to {table.label}: its option file.compression is {compression[:60]!r}, which is "
                 f"none of {', '.join(CODECS)}. Set the option compression of this writer, or mend the table's."
             )
 
