@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ ROOMS: dict[str, set[str]] = {
     # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
     "maintain": {"write", "commit", "formats", "storage", "core"},
     "listen": {"formats", "storage", "core"},
-    "spark": {"write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    # The composition of a writer from its options, for Spark and for whoever has none.
+    "sink": {"write", "commit", "maintain", "listen", "formats", "core"},
+    "spark": {"sink", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     "cli": {"", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     "": {"spark", "listen", "core"},
 }
@@ -46,7 +49,7 @@ DOORS: dict[str, set[str]] = {
     "pypaimon": {"formats.paimon"},
     "fastavro": {"formats.paimon"},
     "pyiceberg": {"formats.iceberg"},
-    "pyspark": {"spark", "cli.demo.query", "cli.maintain.session", ""},
+    "pyspark": {"spark", "cli.demo.query", "cli.maintain.session"},
     "click": {"cli"},
     # What is written for machines and for browsers, and the list of commands, prints without it.
     "rich": {
@@ -145,6 +148,48 @@ def property_complaints(module: str, tree: ast.Module) -> Iterator[str]:
             yield f"{module}:{node.lineno} spells out {node.value!r}: take it from core/properties.py"
 
 
+def store_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    """A store reached through a value, in a room that may not import storage."""
+    room = room_of(module)
+    if "storage" in ROOMS[room] or room in ("storage", "core"):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "store":
+            yield f"{module}:{node.lineno} reaches a store through .store: {room} must not know storage"
+
+
+def front_door_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    """The package importing Spark, or a room that does, before anybody touches it."""
+    if module != PACKAGE:
+        return
+    lazy = {inner for node in ast.walk(tree) if _is_late(node) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom) and node not in lazy:
+            for line, name in imports_of(ast.Module(body=[node], type_ignores=[])):
+                if name.startswith(f"{PACKAGE}."):
+                    yield f"{module}:{line} imports {name} at once: the front door is lazy"
+
+
+def _is_late(node: ast.AST) -> bool:
+    is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+    return is_for_types or isinstance(node, ast.FunctionDef)
+
+
+def adapter_complaints(module: str, tree: ast.Module) -> Iterator[str]:
+    """A public class of listeners' authors with the adapter itself as a field anybody may use."""
+    if module != f"{PACKAGE}.listen.loading":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == "ListenerContext":
+            for part in node.body:
+                if isinstance(part, ast.AnnAssign) and "Table" in _names_in(part.annotation):
+                    yield f"{module}:{part.lineno} hands the adapter out: give listeners a ListenerTable"
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
 def length_complaints(module: str, source: str) -> Iterator[str]:
     lines = len(source.splitlines())
     if lines > LONGEST_MODULE:
@@ -156,6 +201,9 @@ def complaints(module: str, source: str) -> list[str]:
     return [
         *import_complaints(module, tree),
         *branch_complaints(module, tree),
+        *store_complaints(module, tree),
+        *front_door_complaints(module, tree),
+        *adapter_complaints(module, tree),
         *property_complaints(module, tree),
         *length_complaints(module, source),
     ]
@@ -173,6 +221,33 @@ def dotted(path: Path) -> str:
 @pytest.mark.parametrize("path", modules(), ids=dotted)
 def test_a_module_keeps_to_its_room(path: Path) -> None:
     assert complaints(dotted(path), path.read_text()) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {dotted(path): set(_edges(path)) for path in modules()}
+
+    assert _cycle(graph) == []
+
+
+def _edges(path: Path) -> Iterator[str]:
+    """The modules that one imports; `from a import b` imports the module a.b where there is one."""
+    names = {dotted(module) for module in modules()}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name for name in inner if name in names)
+            if node.module in names and not all(name in names for name in inner):
+                yield node.module
+
+
+def _cycle(graph: dict[str, set[str]]) -> list[str]:
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
@@ -216,10 +291,15 @@ def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
         pytest.param("formats.iceberg.table", "said = {'pwc.commit-user': 'u'}", id="a property by its name"),
         pytest.param("maintain.history", "names = [f'pwc.{key}' for key in ('rows',)]", id="a property put together"),
         pytest.param("core.clock", "\n" * (LONGEST_MODULE + 1), id="a module that is too long"),
+        pytest.param("commit.presence", "def f(table):\n    table.store.list('x')", id="commit lists through a value"),
+        pytest.param("", "from paimon_sink.spark.source import PwcDataSource", id="the front door imports Spark"),
+        pytest.param(
+            "listen.loading", "class ListenerContext:\n    table: Table | None = None", id="listeners get the adapter"
+        ),
     ],
 )
 def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
-    assert len(complaints(f"{PACKAGE}.{module}", source)) == 1
+    assert len(complaints(f"{PACKAGE}.{module}".rstrip("."), source)) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.strict_json import as_whole, read_json
-from paimon_sink.formats.contract import Table
 from paimon_sink.listen.loading import ListenerContext, load_by_path
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["SUCCESS_FILE", "Action", "DonePartition", "SuccessFile", "UnavailableError", "custom_action"]
 
@@ -36,21 +36,20 @@ class UnavailableError(PwcError):
 class SuccessFile:
     """A file ``_SUCCESS`` in the partition's directory, as Paimon's engines write and read it."""
 
-    def __init__(self, table: Table, clock: Clock | None = None) -> None:
+    def __init__(self, table: ListenerTable, clock: Clock | None = None) -> None:
         self._table = table
         self._clock = clock or SystemClock()
 
     def mark_done(self, partition: WrittenPartition) -> None:
-        store = self._table.store
-        path = store.join(self._table.location, partition.path, SUCCESS_FILE)
+        path = f"{partition.path}/{SUCCESS_FILE}"
         now_ms = self._clock.now_ms()
         created_ms = self._created_ms(path)
         body = {"creationTime": now_ms if created_ms is None else created_ms, "modificationTime": now_ms}
-        store.write(path, json.dumps(body, indent=2).encode("utf-8"))
+        self._table.write_file(path, json.dumps(body, indent=2).encode("utf-8"))
 
     def _created_ms(self, path: str) -> int | None:
         try:
-            return as_whole(read_json(self._table.store.read(path))["creationTime"])
+            return as_whole(read_json(self._table.read_file(path))["creationTime"])
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError):
@@ -61,8 +60,8 @@ class SuccessFile:
 class DonePartition:
     """A partition ``dt=2024-01-01.done`` in the catalog, beside ``dt=2024-01-01``."""
 
-    def __init__(self, table: Table) -> None:
-        if not table.refs.keeps_partitions:
+    def __init__(self, table: ListenerTable) -> None:
+        if not table.keeps_partitions:
             raise OptionError(
                 f"Cannot mark partitions of {table.label} done by done-partition: its catalog keeps no list of "
                 "partitions. Use success-file or http-report, or a REST catalog and a table with "
@@ -75,7 +74,7 @@ class DonePartition:
         parts = (part.partition("=") for part in partition.path.split("/"))
         spec = {unquote(key): unquote(value) for key, _, value in parts}
         last = list(spec)[-1]
-        self._table.refs.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
+        self._table.add_partition({**spec, last: f"{spec[last]}{_DONE}"})
 
 
 def custom_action(path: str, context: ListenerContext, settings: Mapping[str, str]) -> Action:

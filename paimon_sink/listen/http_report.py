@@ -19,8 +19,8 @@ from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.option_secrets import HIDDEN, quoted
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.core.strict_json import read_json
-from paimon_sink.formats.contract import Table
 from paimon_sink.listen.done_actions import UnavailableError
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["HttpReport", "http_url"]
 
@@ -60,7 +60,7 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
 class HttpReport:
     """Posts ``{"table", "path", "partition", "params"}`` and wants ``{"result": "success"}``."""
 
-    table: Table
+    table: ListenerTable
     url: str = field(repr=False)
     timeout_ms: int
     retries: int

@@ -15,6 +15,7 @@ from paimon_sink.core.option_groups import ListenerOptions, TableOptions
 from paimon_sink.core.option_secrets import Masked
 from paimon_sink.formats.contract import Table
 from paimon_sink.listen.redaction import RedactingListener, describe_error, redact, secrets_in
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["BUILT_IN", "GROUP", "ListenerContext", "check_listeners", "load_by_path", "load_listeners"]
 
@@ -36,7 +37,7 @@ class ListenerContext:
     name: str
     settings: Mapping[str, str] = field(default_factory=Masked)
     """``listener.<name>.*`` without that prefix, in small letters."""
-    table: Table | None = None
+    table: ListenerTable | None = None
     """None while options are only checked: before the first row, when there may be no table yet."""
 
 
@@ -97,7 +98,7 @@ def _context(name: str, options: ListenerOptions, table: Table | None) -> Listen
         for key, value in options.settings.items()
         if key.lower().startswith(prefix)
     }
-    return ListenerContext(name, Masked(own), table)
+    return ListenerContext(name, Masked(own), None if table is None else ListenerTable.of(table))
 
 
 def _factory(name: str) -> Factory:

@@ -11,7 +11,6 @@ from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
-from paimon_sink.formats.contract import Table
 from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, UnavailableError, custom_action
 from paimon_sink.listen.done_trigger import decode, encode
 from paimon_sink.listen.http_report import HttpReport, http_url
@@ -19,6 +18,7 @@ from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.local_time import epoch_ms, mode_and_zone, now_of
 from paimon_sink.listen.partition_time import PartitionTime, formatter
 from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["MarkDone"]
 
@@ -115,8 +115,8 @@ def _needed(settings: Settings, key: str, what: str) -> int:
     return settings.duration_ms(key, 0)
 
 
-def _check_partitioned(table: Table) -> None:
-    if not table.partition_source_columns:
+def _check_partitioned(table: ListenerTable) -> None:
+    if not table.partition_spec:
         raise OptionError(
             f"Nothing of {table.label} can be marked done: it has no partitions. Leave mark-done out of the option "
             "listeners, or write to a table that is partitioned by a time."

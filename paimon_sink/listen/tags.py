@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.formats.contract import Table
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.local_time import local_time, mode_and_zone, now_of
 from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.table import ListenerTable
 from paimon_sink.listen.tag_periods import DAILY, DASHES, HOURLY, NO_DASHES, NO_DASHES_NO_SPACES, Periods
 
 __all__ = ["Tags"]
@@ -51,7 +51,7 @@ class Tags:
         if period is None:
             return self._state(following)
         name = self._periods.name(period)
-        if not self._table.refs.tag(name, event.snapshot_id):
+        if not self._table.tag(name, event.snapshot_id):
             log.warning(
                 "Snapshot %d of %s has expired or is about to, so the next one gets the tag %s",
                 *(event.snapshot_id, event.table, name),
@@ -61,20 +61,20 @@ class Tags:
         self._drop_old(self._table, name)
         return self._state(self._periods.after(period))
 
-    def _following(self, state: Any, table: Table) -> datetime | None:
+    def _following(self, state: Any, table: ListenerTable) -> datetime | None:
         """The period after the last that has a tag: from the state, or else from the tags themselves."""
         following = state.get(self._periods.period) if isinstance(state, dict) else None
         if isinstance(following, str):
             return datetime.fromisoformat(following)
-        latest = self._periods.latest(table.refs.tag_names())
+        latest = self._periods.latest(table.tag_names())
         return None if latest is None else self._periods.after(latest)
 
     def _state(self, following: datetime | None) -> Any:
         return None if following is None else {self._periods.period: following.isoformat()}
 
-    def _drop_old(self, table: Table, new: str) -> None:
+    def _drop_old(self, table: ListenerTable, new: str) -> None:
         if self._keep is None:
             return
-        for name in self._periods.too_many(table.refs.tag_names(), keep=self._keep, new=new):
-            table.refs.drop_tag(name)
+        for name in self._periods.too_many(table.tag_names(), keep=self._keep, new=new):
+            table.drop_tag(name)
             log.info("Dropped the tag %s of %s: %d are kept", name, table.label, self._keep)

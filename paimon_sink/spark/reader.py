@@ -19,7 +19,7 @@ from paimon_sink.formats.registry import open_table
 from paimon_sink.formats.values import Split
 from paimon_sink.read.scan import plan, rows, wanted_rows
 from paimon_sink.read.where import check_session
-from paimon_sink.spark.context import TaskSettings, session_setting
+from paimon_sink.spark.context import current_task, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 
@@ -59,7 +59,7 @@ class PwcReader(ds.DataSourceReader):
         if split is None:
             return
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))
-        names = self._asked(table, case_sensitive=TaskSettings.current().case_sensitive)
+        names = self._asked(table, case_sensitive=current_task().case_sensitive)
         for batch in rows(table, split, names, wanted):
             yield as_schema(batch, expected, names)
 

@@ -18,7 +18,16 @@ from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.offsets import with_offsets
 
-__all__ = ["write_task"]
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The query and the batch a task belongs to, and how its session spells column names."""
+
+    query_id: str | None = None
+    case_sensitive: bool = False
+    batch_id: int | None = None
+    dynamic_overwrite: bool = False
+    """What the session says of overwrites: only the partitions written, or the whole table."""
 
 
 def write_task(

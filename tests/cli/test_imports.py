@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,7 @@ from paimon_sink.cli.main import LazyCommand, cli
 ROOT = Path(paimon_sink.__path__[0])
 HEAVY = {"pyspark", "pyarrow", "pypaimon", "pyiceberg", "fsspec", "rich", "numpy", "pandas"}
 LIBRARIES_AFTER = """
-import json, sys, types
-
-# Not through the package's front door: the question is what the command line itself imports.
-front = types.ModuleType("paimon_sink")
-front.__path__ = [sys.argv.pop(1)]
-sys.modules["paimon_sink"] = front
+import json, sys
 
 out = sys.argv.pop(1)
 try:
@@ -36,8 +32,9 @@ def libraries_after(code: str, directory: Path, *arguments: str) -> set[str]:
     """What a fresh process has imported once the code is through, or has ended it well."""
     script, out = directory / "script.py", directory / "libraries.json"
     script.write_text(LIBRARIES_AFTER.format(code=code))
-    command = [sys.executable, str(script), str(ROOT), str(out), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, str(script), str(out), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return set(json.loads(out.read_text()))
 

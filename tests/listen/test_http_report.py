@@ -17,6 +17,7 @@ from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import WrittenPartition
 from paimon_sink.listen.done_actions import UnavailableError
 from paimon_sink.listen.http_report import HttpReport
+from paimon_sink.listen.table import ListenerTable
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake, rows
 from tests.support.listeners import seat_of, with_listener
@@ -80,7 +81,7 @@ def made(local_lake: Lake) -> Lake:
 def report(lake: Lake, server: Server, *, retries: int = 2, timeout_ms: int = 5_000) -> FakeClock:
     """Make one report. The clock says how long was waited between tries."""
     clock = FakeClock(0)
-    HttpReport(lake.open(), server.url, timeout_ms, retries, "a=1", clock).mark_done(PARTITION)
+    HttpReport(ListenerTable.of(lake.open()), server.url, timeout_ms, retries, "a=1", clock).mark_done(PARTITION)
     return clock
 
 

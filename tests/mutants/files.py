@@ -16,7 +16,7 @@ EXPIRE = "tests/maintain/test_expire.py"
 PAIMON_EXPIRY = "paimon_sink/formats/paimon/expiry.py"
 SNAPSHOTS = "paimon_sink/formats/paimon/snapshots.py"
 CONTEXT = "paimon_sink/spark/context.py"
-WRITERS = "paimon_sink/spark/writers.py"
+SINK = "paimon_sink/sink.py"
 LOCAL = "paimon_sink/storage/local.py"
 
 FILES_MUTANTS = (
@@ -31,8 +31,8 @@ FILES_MUTANTS = (
     Mutant(
         "age-by-the-clock-of-the-task",
         "how long a batch is under way is told by the clocks of its driver",
-        WRITERS,
-        "            planned=self._planned,\n",
+        SINK,
+        "            planned=self.planned,\n",
         "            planned=Moment.by(SystemClock()),\n",
         (LONG_BATCH,),
     ),
