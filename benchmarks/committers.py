@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_to_write
 from paimon_sink.write.task import write_task
 from tests.support import foreign
@@ -49,7 +49,8 @@ class Ours(Committer):
 
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake)
-        self._table: Table = open_to_write(sink_options(lake), rows().schema)
+        options = sink_options(lake)
+        self._table: Table = open_to_write(options.table, rows().schema, compression=options.write.compression)
 
     def prepare(self) -> Callable[[], object]:
         writer, message = self.lake.stream_writer(), sealed(self.write())

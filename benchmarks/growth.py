@@ -126,7 +126,7 @@ def plan_times(
             pairs = [(young[name], times.young), (old[name], times.old)]
             for committer, taken in pairs if turn % 2 else reversed(pairs):
                 table = committer.lake.open()
-                taken.append(timed(lambda table=table: table.plan_splits([])))  # type: ignore[misc]
+                taken.append(timed(lambda table=table: table.scans.plan_splits([])))  # type: ignore[misc]
     return {name: (times, old[name].commits) for name, times in found.items()}
 
 

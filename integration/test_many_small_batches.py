@@ -32,7 +32,7 @@ class Follower:
     def catch_up(self) -> None:
         engine = other_engine(self.lake)
         self.seen.update(engine.read_ids() if self._read_up_to is None else engine.follow(self._read_up_to))
-        self._read_up_to = self.lake.open().load_head(commit_user="test").snapshot_id
+        self._read_up_to = self.lake.open().commits.load_head(commit_user="test").snapshot_id
 
 
 @pytest.mark.timeout(3600)
@@ -56,7 +56,7 @@ def test_after_a_compaction_each_partition_has_one_file_and_a_follower_saw_each_
 
     print(f"\n{table_format}: {done.files_before:,} files became {done.files_after:,}")
     assert (done.files_before, done.files_after, done.rows) == (BATCHES, PARTITIONS, BATCHES)
-    assert len(lake.open().live_files()) == PARTITIONS + 1
+    assert len(lake.open().scans.live_files()) == PARTITIONS + 1
     assert lake.ids() == other_engine(lake).read_ids() == list(range(BATCHES + 1))
     assert follower.seen == Counter(range(BATCHES + 1))
     assert verify(lake.open(), deep=True).problems == ()

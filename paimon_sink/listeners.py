@@ -2,8 +2,9 @@
 
 from paimon_sink.core.events import CommitEvent, CommitListener, WrittenPartition
 from paimon_sink.listen.loading import ListenerContext
+from paimon_sink.listen.table import ListenerTable
 
-__all__ = ["CommitEvent", "CommitListener", "Listener", "ListenerContext", "WrittenPartition"]
+__all__ = ["CommitEvent", "CommitListener", "Listener", "ListenerContext", "ListenerTable", "WrittenPartition"]
 
 Listener = CommitListener
 """The protocol's name before. Both are the same."""

@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from paimon_sink.cli.main import cli  # noqa: E402
-from paimon_sink.cli.watch_live import Picture  # noqa: E402
-from paimon_sink.cli.watch_state import Watcher  # noqa: E402
+from paimon_sink.cli.watch.live import Picture  # noqa: E402
+from paimon_sink.cli.watch.state import Watcher  # noqa: E402
 from paimon_sink.listeners import CommitEvent, ListenerContext  # noqa: E402
 from tests.support.browser import browser  # noqa: E402
 from tests.support.lake import Lake  # noqa: E402

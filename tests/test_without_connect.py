@@ -13,8 +13,11 @@ import sys
 sys.modules["grpc"] = None  # importing it now fails, as where it is not installed
 
 import paimon_sink
-import paimon_sink.cli.main
+import paimon_sink.cli.maintain.session
 import paimon_sink.spark.compact
+from paimon_sink.cli.main import cli
+
+assert [command.load().name for command in cli.commands.values()]
 
 paimon_sink.register, paimon_sink.compact, paimon_sink.attach
 assert not [name for name in sys.modules if name.startswith("pyspark.sql.connect.")], "Spark Connect was imported"

@@ -27,7 +27,7 @@ from integration.soak.place import Place
 from integration.soak.run import soak
 from integration.soak.show import audience, show_figures, show_opening
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.options import AVAILABLE_FORMATS
+from paimon_sink.formats.registry import BUILT_IN
 from tests.support.s3 import s3_server
 
 
@@ -35,7 +35,7 @@ from tests.support.s3 import s3_server
 @click.option("--kills", type=click.IntRange(min=0), envvar="SOAK_KILLS", default=200, show_default=True,
               show_envvar=True, help="How many.")  # fmt: skip
 @click.option("--seed", type=int, envvar="SOAK_SEED", show_envvar=True, help="For what is random. Chosen if not given.")
-@click.option("--format", "table_format", type=click.Choice(AVAILABLE_FORMATS), envvar="SOAK_FORMAT",
+@click.option("--format", "table_format", type=click.Choice(list(BUILT_IN)), envvar="SOAK_FORMAT",
               default="paimon", show_default=True, show_envvar=True, help="The table's format.")  # fmt: skip
 @click.option("--tidy", is_flag=True, envvar="SOAK_TIDY", show_envvar=True,
               help="Compact, expire and clean all the while, too.")  # fmt: skip

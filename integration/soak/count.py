@@ -144,7 +144,9 @@ def remove(lake: Lake) -> None:
 
 def _ids(lake: Lake) -> pa.ChunkedArray:
     table = lake.open()
-    columns = [batch.column("id") for split in table.plan_splits([]) for batch in table.read_split(split, ["id"])]
+    columns = [
+        batch.column("id") for split in table.scans.plan_splits([]) for batch in table.scans.read_split(split, ["id"])
+    ]
     return pa.chunked_array(columns, pa.int64())
 
 

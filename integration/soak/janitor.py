@@ -14,9 +14,9 @@ from pathlib import Path
 from integration.soak.place import Place
 from paimon_sink.commit import presence
 from paimon_sink.core.errors import CommitConflictError, FilesReplacedError, PwcError, TableNotFoundError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.maintain import clean as cleaning
 from paimon_sink.maintain.compact import compact_groups, plan
 from paimon_sink.maintain.expire import Retention, expire
@@ -68,11 +68,11 @@ def main() -> None:
     place = Place(Path(sys.argv[1]))
     sink, _ = place.job()
     sink = {key: value for key, value in sink.items() if key not in TIDY_OPTIONS}
-    options = SinkOptions.parse(sink, purpose=Purpose.READ)
+    options = parse_options(sink, purpose=Purpose.READ)
     while True:
         name = random.choice(list(CHORES))
         try:
-            done = CHORES[name](open_table(options))
+            done = CHORES[name](open_table(options.table, compression=options.write.compression))
         except (TableNotFoundError, CommitConflictError, FilesReplacedError):
             # Not there yet, or others were quicker: both are as it should be.
             done = 0

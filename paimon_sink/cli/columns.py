@@ -20,7 +20,7 @@ class Column:
     shortest: int | None = None
     """Cells may be cut to this width. None: they are shown whole."""
     cuts_start: bool = False
-    """Of a long one, the end is told: the class in ``package.module:Class``."""
+    """A long cell keeps its end: the class in ``package.module:Class``."""
     leaves: int = 0
     """Where there is no room, the column with the highest number goes first. One with 0 stays."""
 

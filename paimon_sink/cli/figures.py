@@ -1,21 +1,27 @@
-"""Figures for people: numbers with their nouns, sizes, times, and a line for each of them."""
+"""Figures as text for people: numbers with their nouns, sizes, times, states. Pure."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TypeVar
 
-__all__ = ["NOTHING", "duration", "many", "show_figure", "size", "time_behind"]
+from paimon_sink.maintain.history import ListenerState
+
+__all__ = ["NOTHING", "clock_time", "count", "duration", "many", "or_nothing", "size", "state_of", "time_behind"]
+
+T = TypeVar("T")
 
 NOTHING = "-"
 """Where nobody says."""
 
 
-def show_figure(console: Console, name: str, value: int | str | None, note: str = "", *, wrong: bool = False) -> None:
-    # Not a rich table: that pads every line with blanks, which stay when it is piped.
-    shown = "?" if value is None else format(value, ",") if isinstance(value, int) else value
-    figure = Text(f"  {name:<20}{shown:>13}", style="bold red" if wrong else "")
-    console.print(figure.append(f"   {note}", style="dim") if note else figure, soft_wrap=True)
+def or_nothing(value: T | None, shown: Callable[[T], str]) -> str:
+    return NOTHING if value is None else shown(value)
+
+
+def count(number: int | None) -> str:
+    return or_nothing(number, "{:,}".format)
 
 
 def many(number: int, noun: str, nouns: str | None = None) -> str:
@@ -47,5 +53,20 @@ def duration(milliseconds: float) -> str:
 
 
 def time_behind(milliseconds: float) -> str:
-    """A lag. One below zero is said in a word: a minus is easily overlooked."""
+    """A lag. Below zero it says "ahead": a minus is easily overlooked."""
     return duration(milliseconds) if milliseconds >= 0 else f"{duration(-milliseconds)} ahead"
+
+
+def clock_time(at_ms: int, form: str = "%m-%d %H:%M:%S") -> str:
+    """In UTC, as everybody's logs have it."""
+    try:
+        return datetime.fromtimestamp(at_ms // 1000, UTC).strftime(form)
+    except (ValueError, OverflowError, OSError):
+        # Another engine may state any number.
+        return f"{at_ms} ms"
+
+
+def state_of(listener: ListenerState) -> str:
+    if listener.is_failing:
+        return "failing"
+    return "fine" if listener.owed == 0 else "waiting"

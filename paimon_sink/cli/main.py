@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any
 
 import click
 
-from paimon_sink.cli.clean_command import clean_command
-from paimon_sink.cli.compact_command import compact_command
-from paimon_sink.cli.demo_command import demo_command
-from paimon_sink.cli.expire_command import expire_command
-from paimon_sink.cli.history_command import history_command
-from paimon_sink.cli.options import options_command
-from paimon_sink.cli.report_command import report_command
-from paimon_sink.cli.terminal import printable_lines
-from paimon_sink.cli.verify_command import verify_command
-from paimon_sink.cli.watch_command import watch_command
+from paimon_sink.cli.printable import printable_lines
 from paimon_sink.core.errors import PwcError
 
-__all__ = ["cli", "main"]
+__all__ = ["LazyCommand", "cli", "main"]
 
 
 def _version() -> str:
@@ -29,13 +20,32 @@ def _version() -> str:
         return "(not installed, run from source)"
 
 
-class _SentencesNotTraces(click.Group):
-    """Our own errors say what happened and what to do: a trace would only bury that. They may quote anybody's names."""
+class LazyCommand(click.Command):
+    """A command by its name and summary. Its module, and the libraries that needs, are imported when it is run."""
+
+    def __init__(self, name: str, module: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self._module = module
+
+    def load(self) -> click.Command:
+        command: click.Command = getattr(import_module(self._module), f"{self.name}_command")
+        return command
+
+
+class _Commands(click.Group):
+    """Loads the command that is run. Our own errors say what happened and what to do: a trace would only bury that."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, LazyCommand) else command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except PwcError as error:
+            # Errors may quote anybody's names.
             click.echo(printable_lines(str(error)), err=True)
             ctx.exit(1)
         except click.UsageError as error:
@@ -45,7 +55,7 @@ class _SentencesNotTraces(click.Group):
 
 
 @click.group(
-    cls=_SentencesNotTraces,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 good, 1 found something wrong, 2 bad usage.",
 )
@@ -54,16 +64,29 @@ def cli() -> None:
     """Look after lakehouse tables that Spark writes exactly once."""
 
 
-# Commands: one line each.
-cli.add_command(clean_command)
-cli.add_command(compact_command)
-cli.add_command(demo_command)
-cli.add_command(expire_command)
-cli.add_command(history_command)
-cli.add_command(options_command)
-cli.add_command(report_command)
-cli.add_command(verify_command)
-cli.add_command(watch_command)
+# The first sentence of each command's own help stands here too, so that the list of commands loads none of them.
+for _command in (
+    LazyCommand("clean", "paimon_sink.cli.maintain.clean",
+                "List files that no snapshot, tag or branch names, and delete them with --yes."),
+    LazyCommand("compact", "paimon_sink.cli.maintain.compact",
+                "Rewrite the small files of a table into few large ones, with the same rows, in one snapshot."),
+    LazyCommand("demo", "paimon_sink.cli.demo.command",
+                "Stream into a local table, kill the driver in the middle, restart it, and count the rows."),
+    LazyCommand("expire", "paimon_sink.cli.maintain.expire",
+                "Remove old snapshots of a table, and the files that only they name."),
+    LazyCommand("history", "paimon_sink.cli.history.command",
+                "Show the batches of a table: time, user, rows, files, commit time, and the time since the one "
+                "before."),
+    LazyCommand("options", "paimon_sink.cli.options", 'List every option of format("pwc").'),
+    LazyCommand("report", "paimon_sink.cli.report.command",
+                "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
+                "errors."),
+    LazyCommand("verify", "paimon_sink.cli.maintain.verify",
+                "Check every snapshot, manifest and data file of a table, and the ledger."),
+    LazyCommand("watch", "paimon_sink.cli.watch.command",
+                "Watch a table: the time since the last commit, batches as they arrive, users, listeners and errors."),
+):  # fmt: skip
+    cli.add_command(_command)
 
 
 def main() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from paimon_sink.cli.arguments import echo_json
 from paimon_sink.cli.terminal import Terminal
-from paimon_sink.core.options import OptionDoc, describe_options, render_markdown
+from paimon_sink.core.option_docs import OptionDoc, describe_options, render_markdown
 
 __all__ = ["options_command"]
 
@@ -23,7 +23,7 @@ def options_command(*, as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:
         raise click.UsageError("Give --json or --markdown, not both.")
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(option) for option in describe_options()], indent=2))
+        echo_json([dataclasses.asdict(option) for option in describe_options()])
     elif as_markdown:
         click.echo(render_markdown(), nl=False)
     else:

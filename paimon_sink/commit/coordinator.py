@@ -1,43 +1,51 @@
-"""The coordinator: publishes one plan as one snapshot, exactly once. It has no memory; the table is its ledger."""
+"""The coordinator: publishes one plan as one snapshot, exactly once. It has no memory; the table is its ledger.
+
+A commit makes attempts. Each loads the head anew, decides (``decide.py``, pure) and acts on the answer here.
+"""
 
 from __future__ import annotations
 
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from paimon_sink.commit.decide import CommitRequest, Policy, Verdict, advance, decide, identifiers_with
+from paimon_sink.commit.decide import (
+    AcceptAsWritten,
+    AlreadyIn,
+    Decision,
+    NothingToPublish,
+    Policy,
+    Publish,
+    advance,
+    advanced_watermark,
+    decide_attempt,
+    identifiers_with,
+    request_of,
+    superseded_claims,
+)
 from paimon_sink.commit.dispatch import ListenerDispatch, event_of
-from paimon_sink.commit.figures import Figures, Phases, batch_figures, small_files
+from paimon_sink.commit.figures import Phases, batch_figures, files_far_below_target, with_commit_time
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.presence import missing_files
+from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
+from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
 from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
-from paimon_sink.core.errors import (
-    CommitConflictError,
-    CommitUnknownError,
-    MessageError,
-    PwcError,
-    RefusedError,
-    TableChangedError,
-)
+from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, MessageError, TableChangedError
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Claim, CommitKind, Head, Ledger, LedgerEntry, Plan, Prepared, PutOutcome, Table
-
-__all__ = ["Bounds", "Coordinator", "Outcome"]
+from paimon_sink.formats.contract import Commit, Prepared, Table
+from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.values import Head, Plan, PutOutcome, SnapshotDraft
 
 log = logging.getLogger(__name__)
-
-_RERUN_SNAPSHOTS = 100
-"""How far back the snapshot of a job that is run again is looked for. Beyond, the files of the rerun stay behind."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long to try. A round is lost to another writer; a put is repeated while its outcome is not known."""
+    """How long to try. An attempt is lost to another writer; a put is repeated while its outcome is not known."""
 
     attempts: int = 200
     puts_per_attempt: int = 5
@@ -53,15 +61,28 @@ class Outcome:
     entry: LedgerEntry | None = None
     """What the ledger says of the user from here on."""
     timings_ms: Mapping[str, int] = field(default_factory=dict)
-    """By phase, lost rounds included."""
+    """By phase, lost attempts included."""
 
 
 @dataclass
-class _Puts:
-    """What is known of the puts of one commit."""
+class _Run:
+    """One commit under way: what its attempts have in common."""
 
+    plan: Plan
+    commit: Commit[Any]
+    commit_id: str
+    started_ms: int
+    phases: Phases
+    claim: Claim | None = None
     may_be_in: bool = False
-    """One landed, or had no clear answer."""
+    """A put landed, or had no clear answer."""
+
+    @property
+    def bare_claim(self) -> Claim | None:
+        """The try as a claim that does not say where it began. None for a plan that is in no ledger."""
+        if self.plan.batch_id is None:
+            return None
+        return Claim(self.plan.commit_user, self.plan.batch_id, self.plan.query_id, self.commit_id)
 
 
 @dataclass(frozen=True)
@@ -82,14 +103,14 @@ class Coordinator:
     listeners: Mapping[str, CommitListener] = field(default_factory=dict)
 
     def commit(self, plan: Plan) -> Outcome:
-        """Publish the plan unless it is in already, and tell. The ledger is looked at anew in every round."""
-        outcome = self._swept(plan, _Puts())
+        """Publish the plan unless it is in already, and notify. The ledger is read anew in every attempt."""
+        outcome = self._closed(self._begin(plan))
         reached(Step.BEFORE_NOTIFY)
         if plan.batch_id is not None:
             self._dispatch.notify(
                 plan.commit_user,
                 outcome.entry,
-                # A job's rerun may be of an earlier one than the last, which is the one its listeners are told of.
+                # A job's rerun may be of an earlier one than the last, which is the one its listeners hear of.
                 replayed=outcome.already_committed
                 and outcome.entry is not None
                 and outcome.entry.batch_id == plan.batch_id,
@@ -98,83 +119,18 @@ class Coordinator:
         reached(Step.NOTIFIED)
         return outcome
 
-    @property
-    def _dispatch(self) -> ListenerDispatch:
-        return ListenerDispatch(self.table, self.listeners, self.clock)
-
     def replace_files(self, plan: Plan) -> Outcome:
         """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
-        puts = _Puts()
+        run = self._begin(plan)
         try:
-            return self._swept(plan, puts)
+            return self._closed(run)
         except MessageError:
             # Their names are not to be trusted.
             raise
         except Exception:
-            if not puts.may_be_in:
-                self._drop_unused(plan)
+            if not run.may_be_in:
+                drop_unpublished_files(self.table, plan)
             raise
-
-    def _swept(self, plan: Plan, puts: _Puts) -> Outcome:
-        try:
-            return self._commit(plan, self.new_id(), puts, started_ms=self.clock.now_ms())
-        finally:
-            # Only what lost rounds left; what a snapshot with an unknown outcome names is not among it.
-            self.table.sweep()
-
-    def _commit(self, plan: Plan, commit_id: str, puts: _Puts, *, started_ms: int) -> Outcome:
-        phases = Phases(self.clock)
-        claim: Claim | None = None
-        for attempt in range(1, self.bounds.attempts + 1):
-            reached(Step.BEFORE_LOOK)
-            with phases.timed("look"):
-                head = self._look(plan, commit_id)
-                self._check_identity(plan, head)
-                if attempt == 1:
-                    self.table.check_files(plan.files)
-            reached(Step.AFTER_LOOK)
-            advanced = self._with_watermark(plan, head)
-            ended = self._already_ended(advanced, head, commit_id=commit_id, attempt=attempt)
-            if ended is not None:
-                return ended
-            self.table.check_fits(plan, head)
-            claim = self._claimed(plan, head, commit_id, before=claim)
-            entry = self._entry(advanced, head, commit_id=commit_id, attempt=attempt)
-            try:
-                with phases.timed("build"):
-                    prepared = self._build(
-                        advanced, head, entry, commit_id=commit_id, attempt=attempt, started_ms=started_ms
-                    )
-            except CommitConflictError:
-                # The table moved on while we built: a lost round, and nothing to discard.
-                self.backoff.wait(self.clock, attempt)
-                continue
-            reached(Step.AFTER_BUILD)
-            self._check_files_are_there(plan, prepared, commit_id)
-            with phases.timed("put"):
-                is_in = self._publish(plan, prepared, puts)
-            if is_in:
-                reached(Step.COMMITTED)
-                if claim is not None and claim.base is not None:
-                    # Before others are released: it speaks for them even if a rollback takes it out again.
-                    self.table.claim(replace(claim, base=None))
-                self._release_previous(plan, head.ledger, commit_id)
-                log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, _batch(plan))
-                return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=phases.total())
-            # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
-            self.table.discard(prepared)
-            self.backoff.wait(self.clock, attempt)
-        self._release(plan, commit_id)
-        raise CommitConflictError(
-            f"Cannot commit {_batch(plan)} to {self.table.label}: other writers won all {self.bounds.attempts} rounds. "
-            f"Nothing was committed{_kept(plan)}; if this comes back, fewer jobs should commit to this table at once."
-        )
-
-    def _look(self, plan: Plan, commit_id: str) -> Head:
-        """The table as it is. Our own claim says nothing about earlier tries."""
-        head = self.table.load_head(commit_user=plan.commit_user)
-        others = [claim for claim in head.ledger.claims if claim.commit_id != commit_id]
-        return replace(head, ledger=replace(head.ledger, claims=others))
 
     def abort(self, messages: Sequence[TaskMessage | None], *, commit_user: str | None, batch_id: int | None) -> None:
         """Delete the files of a batch whose commit was never tried: a task of it never reported.
@@ -186,263 +142,259 @@ class Coordinator:
         files = written_files(messages)
         if batch_id is not None:
             check_batch(messages, batch_id)
-        self.table.check_files(files)
-        if files and not self._may_be_in(commit_user, batch_id):
-            self.table.drop_files(file.path for file in files)
+        self.table.commits.check_files(files)
+        if files and not self._may_hold(commit_user, batch_id):
+            self.table.files.drop(file.path for file in files)
+
+    def _may_hold(self, commit_user: str | None, batch_id: int | None) -> bool:
+        if commit_user is None or batch_id is None:
+            return False
+        entry = self.table.commits.load_head(commit_user=commit_user).ledger.entries.get(commit_user)
+        return entry is not None and entry.may_hold(batch_id)
+
+    # ------------------------------------------------------------ attempts
+
+    @property
+    def _dispatch(self) -> ListenerDispatch:
+        return ListenerDispatch(self.table, self.listeners, self.clock)
+
+    def _begin(self, plan: Plan) -> _Run:
+        commit = self.table.commits.begin(plan)
+        return _Run(plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock))
+
+    def _closed(self, run: _Run) -> Outcome:
+        try:
+            return self._attempts(run)
+        finally:
+            # Only what lost attempts left; what a snapshot with an unknown outcome names is not among it.
+            run.commit.close()
+
+    def _attempts(self, run: _Run) -> Outcome:
+        for attempt in range(1, self.bounds.attempts + 1):
+            outcome = self._attempt(run, attempt)
+            if outcome is not None:
+                return outcome
+            self.backoff.wait(self.clock, attempt)
+        self._release(run)
+        raise CommitConflictError(
+            f"Cannot commit {name_of(run.plan)} to {self.table.label}: other writers won all {self.bounds.attempts} "
+            f"attempts. Nothing was committed{after_lost_attempts(run.plan)}; if this comes back, fewer jobs should "
+            "commit to this table at once."
+        )
+
+    def _attempt(self, run: _Run, attempt: int) -> Outcome | None:
+        """How the commit ended, or None when another writer won this attempt."""
+        plan = run.plan
+        head = self._load_head(run, is_first=attempt == 1)
+        watermark_ms = advanced_watermark(plan, head, idle_mark_ms=self._idle_mark_ms())
+        decision = decide_attempt(plan, head, watermark_ms=watermark_ms, table=self.table.label, policy=self.policy)
+        if not isinstance(decision, Publish):
+            return self._finish(run, head, decision, attempt)
+        run.commit.check_fits(head)
+        self._put_claim(run, head)
+        entry = self._entry(run, head, watermark_ms=watermark_ms, attempt=attempt)
+        try:
+            with run.phases.timed("build"):
+                draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
+                prepared = run.commit.build(head, draft)
+        except CommitConflictError:
+            # The table moved on while we built: a lost attempt, and nothing to discard.
+            return None
+        reached(Step.AFTER_BUILD)
+        self._check_files_are_there(run, prepared)
+        with run.phases.timed("put"):
+            is_in = self._publish(run, prepared)
+        if not is_in:
+            # Lost for certain: another writer's snapshot stands there, so nothing refers to what was built.
+            prepared.discard()
+            return None
+        reached(Step.COMMITTED)
+        self._settle_claims(run, head)
+        log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(plan))
+        return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
+
+    def _load_head(self, run: _Run, *, is_first: bool) -> Head:
+        """The table as it is. Our own claim says nothing about earlier tries."""
+        reached(Step.BEFORE_LOOK)
+        with run.phases.timed("look"):
+            head: Head = run.commit.load_head()
+            self._check_identity(run.plan, head)
+            if is_first:
+                run.commit.check_files()
+        reached(Step.AFTER_LOOK)
+        others = [claim for claim in head.ledger.claims if claim.commit_id != run.commit_id]
+        return replace(head, ledger=replace(head.ledger, claims=others))
 
     def _check_identity(self, plan: Plan, head: Head) -> None:
         if plan.table_identity not in (None, head.table_identity):
             raise TableChangedError(
-                f"Cannot commit {_batch(plan)} to {self.table.label}: the table was dropped and created again after "
-                f"its tasks had written. Nothing was committed. {_again(plan)} to write it into the new table."
+                f"Cannot commit {name_of(plan)} to {self.table.label}: the table was dropped and created again after "
+                f"its tasks had written. Nothing was committed. {how_to_retry(plan)} to write it into the new table."
             )
 
-    def _check_files_are_there(self, plan: Plan, prepared: Prepared, commit_id: str) -> None:
+    def _idle_mark_ms(self) -> int | None:
+        return None if self.watermark_idle_ms is None else self.clock.now_ms() - self.watermark_idle_ms
+
+    # ------------------------------------------------------------ acting on a decision
+
+    def _finish(self, run: _Run, head: Head, decision: Decision, attempt: int) -> Outcome:
+        """End a commit that publishes nothing, or nothing any more."""
+        match decision:
+            case AlreadyIn(entry):
+                return self._finish_replay(run, entry, attempt)
+            case AcceptAsWritten(entry):
+                if entry is None:
+                    self._claim(run)
+                log.warning("%s of %s was accepted as already written", name_of(run.plan), self.table.label)
+                return Outcome(None, attempt, already_committed=True, entry=entry)
+            case NothingToPublish(entry, needs_claim):
+                if needs_claim:
+                    self._claim(run)
+                    self._release_superseded(run, head)
+                return Outcome(None, attempt, entry=entry)
+        raise AssertionError(f"{decision} publishes")
+
+    def _finish_replay(self, run: _Run, entry: LedgerEntry, attempt: int) -> Outcome:
+        holder = snapshot_that_holds(self.table, run.plan, entry)
+        # Else it is this very commit, whose put landed although it looked lost.
+        is_replay = holder is None or holder.commit_id != run.commit_id
+        if is_replay:
+            drop_replayed_files(self.table, run.plan, holder)
+        snapshot_id = None if holder is None else holder.snapshot_id
+        return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
+
+    def _check_files_are_there(self, run: _Run, prepared: Prepared) -> None:
         """They may have been cleaned up as orphans, or be in another copy of the table. As late as can be."""
-        missing = missing_files(self.table, plan, now=Moment.by(self.clock))
+        plan = run.plan
+        missing = missing_files(self.table.side_files, plan, now=Moment.by(self.clock))
         if missing:
             # May go: it was never put, and never will be.
-            self.table.discard(prepared)
-            self._release(plan, commit_id)
+            prepared.discard()
+            self._release(run)
             raise TableChangedError(
-                f"Cannot commit {_batch(plan)} to {self.table.label}: {len(missing)} of its {len(plan.files)} data "
+                f"Cannot commit {name_of(plan)} to {self.table.label}: {len(missing)} of its {len(plan.files)} data "
                 f"files are gone, such as {missing[0]}. Somebody cleaned up meanwhile, or put a copy in place of the "
-                f"table. Nothing was committed. {_again(plan)}: it is then written anew. Clean up with an age longer "
-                "than any batch takes, and stop writers before you restore a table."
+                f"table. Nothing was committed. {how_to_retry(plan)}: it is then written anew. Clean up with an age "
+                "longer than any batch takes, and stop writers before you restore a table."
             )
 
-    def _with_watermark(self, plan: Plan, head: Head) -> Plan:
-        """The plan with what its snapshot is to say: as far as its tasks came, and never back."""
-        said = plan.watermark_ms
-        if said is None and self.watermark_idle_ms is not None and plan.batch_id is not None and not plan.rows:
-            said = self.clock.now_ms() - self.watermark_idle_ms
-        known = [found for found in (said, head.watermark_ms) if found is not None]
-        return replace(plan, watermark_ms=max(known, default=None))
-
-    def _already_ended(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> Outcome | None:
-        ledger = head.ledger
-        entry = ledger.entries.get(plan.commit_user)
-        if plan.changes_nothing and plan.watermark_ms == head.watermark_ms:
-            # Nothing to lose and nothing to double, so nothing to refuse either.
-            self._claim_if_new(plan, head, commit_id)
-            is_ours = entry is not None and entry.query_id == plan.query_id
-            return Outcome(None, attempt, entry=entry if is_ours else None)
-        if plan.batch_id is not None:
-            verdict = decide(ledger, self._attempt(plan, plan.batch_id), self.policy)
-            if verdict is Verdict.ALREADY_IN and entry is not None:
-                snapshot_info = self._publication_of(plan, plan.batch_id, entry)
-                is_replay = snapshot_info is None or snapshot_info.commit_id != commit_id
-                if is_replay:
-                    self._drop_replay(plan, snapshot_info)
-                snapshot_id = None if snapshot_info is None else snapshot_info.snapshot_id
-                return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
-            if verdict is Verdict.SKIP:
-                # Its files stay: they may be the very ones that an older snapshot names.
-                if entry is None:
-                    # Where the ledger is lost, the claim shows that the next batch is new.
-                    self._claim(plan, commit_id)
-                log.warning("%s of %s was accepted as already written", _batch(plan), self.table.label)
-                return Outcome(None, attempt, already_committed=True, entry=entry)
-        return None
-
-    def _claimed(self, plan: Plan, head: Head, commit_id: str, *, before: Claim | None) -> Claim | None:
-        """The claim of this try. It says where the try began where others could take it for one that is in."""
-        if plan.batch_id is None:
-            return None
-        if before is None:
-            is_known = head.ledger.complete or plan.commit_user in head.ledger.entries
-            return self._claim(plan, commit_id, None if is_known else head.snapshot_id or 0)
-        if before.base is not None and (head.snapshot_id or 0) < before.base:
-            # The table was rolled back: from here on it may land below where it began.
-            return self._claim(plan, commit_id, head.snapshot_id or 0)
-        return before
-
-    def _claim(self, plan: Plan, commit_id: str, base: int | None = None) -> Claim | None:
-        if plan.batch_id is None:
-            return None
-        claim = Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id, base)
-        self.table.claim(claim)
-        return claim
-
-    def _attempt(self, plan: Plan, batch_id: int) -> CommitRequest:
-        return CommitRequest(self.table.label, plan.commit_user, batch_id, plan.query_id, plan.in_any_order)
-
-    def _claim_if_new(self, plan: Plan, head: Head, commit_id: str) -> None:
-        """An empty batch leaves no snapshot. Where the ledger is lost, its claim shows that the next one is new."""
-        ledger = head.ledger
-        if plan.batch_id is None or plan.in_any_order or ledger.complete or plan.commit_user in ledger.entries:
-            return
-        with suppress(RefusedError):
-            if decide(ledger, self._attempt(plan, plan.batch_id), self.policy) is Verdict.COMMIT:
-                self._claim(plan, commit_id)
-                self._release_previous(plan, ledger, commit_id)
-
-    def _release(self, plan: Plan, commit_id: str) -> None:
-        if plan.batch_id is not None:
-            self.table.release(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id))
-
-    def _release_previous(self, plan: Plan, ledger: Ledger, commit_id: str) -> None:
-        """A higher batch speaks for those below it, so the claim of the highest is never released.
-
-        Of a stream that is the batch that is in now; of a job it may be the one before.
-        """
-        if plan.batch_id is None:
-            return
-        released = [
-            claim for claim in ledger.claims if claim.query_id == plan.query_id and claim.batch_id < plan.batch_id
-        ]
-        entry = ledger.entries.get(plan.commit_user)
-        if entry is not None and entry.commit_id is not None:
-            previous = Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id)
-            is_same = plan.in_any_order and entry.query_id == plan.query_id
-            is_below = is_same and plan.batch_id < entry.batch_id
-            released.append(Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id) if is_below else previous)
-        for claim in released:
-            self.table.release(claim)
-
-    def _entry(self, plan: Plan, head: Head, *, commit_id: str, attempt: int) -> LedgerEntry | None:
-        if plan.batch_id is None:
+    def _entry(self, run: _Run, head: Head, *, watermark_ms: int | None, attempt: int) -> LedgerEntry | None:
+        plan = run.plan
+        request = request_of(plan, table=self.table.label)
+        if request is None:
             return None
         now_ms = self.clock.now_ms()
-        entry = LedgerEntry(plan.batch_id, plan.query_id, commit_id, head.next_snapshot_id, now_ms)
+        entry = LedgerEntry(request.batch_id, plan.query_id, run.commit_id, head.next_snapshot_id, now_ms)
         if plan.in_any_order:
-            known = identifiers_with(head.ledger, self._attempt(plan, plan.batch_id), now_ms=now_ms)
-            entry = replace(entry, identifiers=known)
+            entry = replace(entry, identifiers=identifiers_with(head.ledger, request, now_ms=now_ms))
         if not self.listeners:
             return entry
         event = event_of(
-            plan, self.table, entry, attempts=attempt, small_files=small_files(plan, self.target_file_bytes)
+            plan,
+            self.table,
+            entry,
+            watermark_ms=watermark_ms,
+            attempts=attempt,
+            small_files=files_far_below_target(plan, self.target_file_bytes),
         )
         return replace(entry, journal=self._dispatch.with_event(head.ledger.entries.get(plan.commit_user), event))
 
-    def _build(
-        self, plan: Plan, head: Head, entry: LedgerEntry | None, *, commit_id: str, attempt: int, started_ms: int
-    ) -> Prepared:
+    def _draft(
+        self, run: _Run, head: Head, entry: LedgerEntry | None, *, watermark_ms: int | None, attempt: int
+    ) -> SnapshotDraft:
         now_ms = self.clock.now_ms() if entry is None else entry.at_ms
         ledger = advance(
             head.ledger,
-            commit_user=plan.commit_user,
+            commit_user=run.plan.commit_user,
             entry=entry,
             now_ms=now_ms,
             retention_ms=self.policy.ledger_retention_ms,
         )
-        figures = batch_figures(plan, commit_id=commit_id, attempt=attempt, target_file_bytes=self.target_file_bytes)
-        return self.table.build(
-            plan,
-            head,
+        figures = batch_figures(
+            run.plan, commit_id=run.commit_id, attempt=attempt, target_file_bytes=self.target_file_bytes
+        )
+        return SnapshotDraft(
+            plan=run.plan,
+            commit_id=run.commit_id,
             ledger=ledger,
-            properties=Figures({**self.extra_properties, **figures}, self.clock, started_ms),
-            commit_id=commit_id,
-            now_ms=now_ms,
+            watermark_ms=watermark_ms,
+            created_ms=now_ms,
+            properties=with_commit_time(
+                {**self.extra_properties, **figures}, clock=self.clock, started_ms=run.started_ms
+            ),
         )
 
-    def _publish(self, plan: Plan, prepared: Prepared, puts: _Puts) -> bool:
+    # ------------------------------------------------------------ puts
+
+    def _publish(self, run: _Run, prepared: Prepared) -> bool:
         """True when the snapshot is in, False when another stands in its place."""
         reason: Exception | None = None
-        for attempt in range(1, self.bounds.puts_per_attempt + 1):
+        for number in range(1, self.bounds.puts_per_attempt + 1):
             try:
                 reached(Step.BEFORE_PUT)
-                outcome = self.table.put(prepared)
+                outcome = prepared.put()
                 reached(Step.AFTER_PUT)
                 if outcome is PutOutcome.LANDED:
-                    puts.may_be_in = True
+                    run.may_be_in = True
                     return True
                 # "Already there" may be our own put, repeated on the way. Only reading it back tells.
                 reached(Step.BEFORE_READ_BACK)
-                outcome = self.table.resolve_outcome(prepared)
+                outcome = prepared.resolve_outcome()
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
                 reason = error
                 # For good: a put that gave no answer may still be on its way when a later look finds it lost.
-                puts.may_be_in = True
-                outcome = self._settle_after(error, prepared)
+                run.may_be_in = True
+                outcome = self._resolve_after(error, prepared)
             if outcome is PutOutcome.LANDED:
-                puts.may_be_in = True
+                run.may_be_in = True
                 return True
             if outcome is PutOutcome.LOST:
                 return False
-            self.backoff.wait(self.clock, attempt)
+            self.backoff.wait(self.clock, number)
         raise CommitUnknownError(
-            f"The outcome of {_batch(plan)} on {self.table.label} is not known: the store did not answer clearly "
-            f"({reason!r}). It may be committed, so its files are kept. {_cure(plan, prepared)}"
+            f"The outcome of {name_of(run.plan)} on {self.table.label} is not known: the commit request failed or "
+            f"timed out, and its snapshot could not be read back ({reason!r}). It may be committed, so its files are "
+            f"kept. {cure_for_unknown(run.plan, commit_id=run.commit_id)}"
         ) from reason
 
-    def _settle_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
+    def _resolve_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
         log.warning("The put of snapshot %d of %s gave no answer: %s", prepared.snapshot_id, self.table.label, error)
         try:
             reached(Step.BEFORE_READ_BACK)
-            return self.table.resolve_outcome(prepared)
+            return prepared.resolve_outcome()
         except Exception as second:  # noqa: BLE001 - still not known
             log.warning("Reading snapshot %d back failed too: %s", prepared.snapshot_id, second)
             return PutOutcome.ABSENT
 
-    def _publication_of(self, plan: Plan, batch_id: int, entry: LedgerEntry) -> LedgerEntry | None:
-        """Who brought the batch in. None where that is a job too long ago: only the last one stands in the ledger."""
-        if entry.batch_id == batch_id:
-            return entry
-        for known in reversed(self.table.history(newest=_RERUN_SNAPSHOTS)):
-            if (known.commit_user, known.batch_id, known.query_id) == (plan.commit_user, batch_id, plan.query_id):
-                return LedgerEntry(batch_id, known.query_id, known.commit_id, known.snapshot_id, known.at_ms)
-        return None
+    # ------------------------------------------------------------ claims
 
-    def _drop_replay(self, plan: Plan, snapshot_info: LedgerEntry | None) -> None:
-        """Delete what this replay wrote, sparing every file the publication that got in names."""
-        # May go only if it can still be read which files are in: without it, nobody knows that these are others.
-        live = None if snapshot_info is None else self.table.files_added_by(snapshot_info)
-        if live is not None and plan.in_any_order:
-            # A job that somebody let in a second time is in with the files of both.
-            live = self._with_live_files(live)
-        at = "" if snapshot_info is None else f", as snapshot {snapshot_info.snapshot_id}"
-        log.info("%s of %s is in already%s", _batch(plan), self.table.label, at)
-        if live is not None:
-            self.table.drop_files(file.path for file in plan.files if file.path not in live)
+    def _put_claim(self, run: _Run, head: Head) -> None:
+        """Put this try on record. It says where it began where others could take it for one that is in."""
+        if run.claim is None:
+            is_known = head.ledger.complete or run.plan.commit_user in head.ledger.entries
+            run.claim = self._claim(run, None if is_known else head.snapshot_id or 0)
+        elif run.claim.base is not None and (head.snapshot_id or 0) < run.claim.base:
+            # The table was rolled back: from here on it may land below where it began.
+            run.claim = self._claim(run, head.snapshot_id or 0)
 
-    def _with_live_files(self, known: frozenset[str] = frozenset()) -> frozenset[str] | None:
-        """These and all that the newest snapshot has. None where that cannot be told."""
-        try:
-            return known.union(file.path for file in self.table.live_files())
-        except (OSError, PwcError) as error:
-            log.warning("Left files of %s behind that nobody may need: %s", self.table.label, error)
-            return None
+    def _claim(self, run: _Run, base: int | None = None) -> Claim | None:
+        claim = run.bare_claim
+        if claim is not None:
+            claim = replace(claim, base=base)
+            self.table.commits.claim(claim)
+        return claim
 
-    def _drop_unused(self, plan: Plan) -> None:
-        """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
-        live = self._with_live_files()
-        if live is not None and live.isdisjoint(file.path for file in plan.files):
-            # May go: no put that names them landed or is under way, and no replay will ask for them.
-            self.table.drop_files(file.path for file in plan.files)
+    def _settle_claims(self, run: _Run, head: Head) -> None:
+        """The batch is in: its claim speaks for those below it."""
+        if run.claim is not None and run.claim.base is not None:
+            # Before others are released: it speaks for them even if a rollback takes it out again.
+            self.table.commits.claim(replace(run.claim, base=None))
+        self._release_superseded(run, head)
 
-    def _may_be_in(self, commit_user: str | None, batch_id: int | None) -> bool:
-        if commit_user is None or batch_id is None:
-            return False
-        entry = self.table.load_head(commit_user=commit_user).ledger.entries.get(commit_user)
-        return entry is not None and entry.may_hold(batch_id)
+    def _release_superseded(self, run: _Run, head: Head) -> None:
+        for claim in superseded_claims(run.plan, head.ledger, commit_id=run.commit_id):
+            self.table.commits.release(claim)
 
-
-def _again(plan: Plan) -> str:
-    """How to try once more."""
-    is_stream = plan.batch_id is not None and not plan.in_any_order
-    return "Restart the query" if is_stream and plan.replace is not CommitKind.REWRITE else "Run the job again"
-
-
-def _kept(plan: Plan) -> str:
-    return ". Run it again" if plan.replace is CommitKind.REWRITE else f" and the data files are kept. {_again(plan)}"
-
-
-def _cure(plan: Plan, prepared: Prepared) -> str:
-    """What to do when nobody knows whether the plan is in."""
-    if plan.replace is CommitKind.REWRITE:
-        return "Run it again: it starts from what is in the table then, so nothing can be lost or doubled."
-    if plan.batch_id is not None:
-        return f"{_again(plan)}: it looks in the table whether its rows are in, and settles it."
-    return (
-        f"Look for a snapshot whose pwc.commit-id is {prepared.commit_id} before you run the job again. With "
-        "commitUser and commitIdentifier a rerun settles it by itself."
-    )
-
-
-def _batch(plan: Plan) -> str:
-    if plan.replace is CommitKind.REWRITE:
-        return "a compaction"
-    if plan.batch_id is None:
-        return "a batch write"
-    return f"commitIdentifier {plan.batch_id}" if plan.in_any_order else f"batch {plan.batch_id}"
+    def _release(self, run: _Run) -> None:
+        if run.bare_claim is not None:
+            self.table.commits.release(run.bare_claim)

@@ -1,4 +1,4 @@
-"""Telling listeners of a batch that is in: in order, each at least once, and never at the batch's cost."""
+"""Notifying listeners of a batch that is in: in order, each at least once, and never at the batch's cost."""
 
 from __future__ import annotations
 
@@ -20,27 +20,36 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import CommitEvent, CommitListener, WrittenPartition
 from paimon_sink.core.strict_json import as_text, read_json
-from paimon_sink.formats.base import LedgerEntry, Plan, Table
-
-__all__ = ["ListenerDispatch", "current_journal", "event_of"]
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import Plan
 
 log = logging.getLogger(__name__)
 
 
 def current_journal(table: Table, commit_user: str, entry: LedgerEntry | None) -> ListenerJournal:
-    """What the listeners of a user know by now: as the ledger has it, or as they were told since.
+    """What the listeners of a user know by now: as the ledger has it, or as they were notified since.
 
-    The memo is of one publication. Whoever lost it, or finds that of another, tells again; nobody is left out.
+    The cache is of one snapshot. Whoever lost it, or finds that of another, notifies again; nobody is left out.
     """
     if entry is None or entry.journal is None:
         return ListenerJournal()
-    noted = _memo(table, commit_user, entry)
-    return noted or decode_journal(entry.journal, table=table.label, location=table.location, commit_user=commit_user)
+    cached = _cached_journal(table, commit_user, entry)
+    return cached or decode_journal(entry.journal, table=table.label, location=table.location, commit_user=commit_user)
 
 
-def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, small_files: int | None) -> CommitEvent:
+def event_of(
+    plan: Plan,
+    table: Table,
+    entry: LedgerEntry,
+    *,
+    watermark_ms: int | None,
+    attempts: int,
+    small_files: int | None,
+) -> CommitEvent:
     """The batch as its listeners will hear of it."""
-    partitions = {table.partition_path(file.path): file for file in plan.files if table.partition_source_columns}
+    files = table.files
+    partitions = {files.partition_path(file.path): file for file in plan.files if table.partition_source_columns}
     return CommitEvent(
         table=table.label,
         location=table.location,
@@ -57,10 +66,10 @@ def event_of(plan: Plan, table: Table, entry: LedgerEntry, *, attempts: int, sma
         small_files=small_files,
         attempts=attempts,
         replays=0,
-        watermark_ms=plan.watermark_ms,
+        watermark_ms=watermark_ms,
         partitions=tuple(
             WrittenPartition(
-                path, dict(zip(table.partition_spec, table.partition_labels(partitions[path]), strict=True))
+                path, dict(zip(table.partition_spec, files.partition_labels(partitions[path]), strict=True))
             )
             for path in sorted(partitions)
         ),
@@ -76,7 +85,7 @@ class ListenerDispatch:
     clock: Clock = field(default_factory=SystemClock)
 
     def with_event(self, before: LedgerEntry | None, event: CommitEvent) -> str:
-        """The book to publish with a batch, after the one that stands."""
+        """The journal to publish with a batch, after the one that stands."""
         journal = current_journal(self.table, event.commit_user, before)
         for name in journal.listeners.keys() - self.listeners.keys():
             log.info("%s is no listener of %s any more: what it knew goes", name, self.table.label)
@@ -85,7 +94,7 @@ class ListenerDispatch:
     def notify(
         self, commit_user: str, entry: LedgerEntry | None, *, replayed: bool, timings_ms: Mapping[str, int]
     ) -> None:
-        """Tell what is still to be told. The batch is published: whatever goes wrong here is logged and tried again."""
+        """Notify of what is still owed. The batch is in: whatever goes wrong here is logged and tried again."""
         if not self.listeners or entry is None or entry.journal is None:
             return
         try:
@@ -97,7 +106,7 @@ class ListenerDispatch:
                 self._remember(commit_user, entry, after)
         except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
             log.warning(
-                "Could not finish telling the listeners of %s, the next batch goes on: %s", self.table.label, error
+                "Could not finish notifying the listeners of %s, the next batch goes on: %s", self.table.label, error
             )
 
     def _notify_one(
@@ -113,7 +122,7 @@ class ListenerDispatch:
             except (Exception, SystemExit) as error:
                 # Whatever a listener does, the batch is in.
                 log.warning(
-                    "The listener %s of %s failed at batch %d, it is told again with the next: %s",
+                    "The listener %s of %s failed at batch %d, it is notified again with the next: %s",
                     *(name, self.table.label, event.batch_id, error),
                     exc_info=not isinstance(error, PwcError),
                 )
@@ -123,7 +132,7 @@ class ListenerDispatch:
 
     def _remember(self, commit_user: str, entry: LedgerEntry, journal: ListenerJournal) -> None:
         body = {"commit": entry.commit_id, "book": encode_journal(journal)}
-        self.table.store.write_memo(_cache_file_path(self.table, commit_user), json.dumps(body).encode("utf-8"))
+        self.table.side_files.write_cache(_cache_name(commit_user), json.dumps(body).encode("utf-8"))
 
 
 def _checked(state: Any) -> Any:
@@ -141,10 +150,10 @@ def _is_deeper(value: Any, most: int) -> bool:
     return most < 0 or any(_is_deeper(found, most - 1) for found in inside)
 
 
-def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> ListenerJournal | None:
-    path = _cache_file_path(table, commit_user)
+def _cached_journal(table: Table, commit_user: str, entry: LedgerEntry) -> ListenerJournal | None:
+    name = _cache_name(commit_user)
     try:
-        body = read_json(table.store.read(path))
+        body = read_json(table.side_files.read_cache(name))
         if body["commit"] != entry.commit_id:
             return None
         return decode_journal(
@@ -153,10 +162,10 @@ def _memo(table: Table, commit_user: str, entry: LedgerEntry) -> ListenerJournal
     except FileNotFoundError:
         return None
     except (PwcError, OSError, ValueError, TypeError, KeyError) as error:
-        log.warning("Cannot read the memo %s, listeners are told again: %s", path, error)
+        path = table.side_files.cache_path(name)
+        log.warning("Cannot read the cache %s, listeners are notified again: %s", path, error)
         return None
 
 
-def _cache_file_path(table: Table, commit_user: str) -> str:
-    name = hashlib.sha256(commit_user.encode("utf-8")).hexdigest()[:32]
-    return table.store.join(table.location, table.cache_file_path(f"told/{name}"))
+def _cache_name(commit_user: str) -> str:
+    return f"told/{hashlib.sha256(commit_user.encode('utf-8')).hexdigest()[:32]}"

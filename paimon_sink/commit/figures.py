@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from paimon_sink.core.clock import Clock
-from paimon_sink.formats.base import Plan
-
-__all__ = ["Figures", "Phases", "batch_figures", "small_files"]
+from paimon_sink.core.properties import (
+    ATTEMPTS,
+    BATCH_ID,
+    BYTES,
+    COMMIT_ID,
+    COMMIT_MS,
+    COMMIT_USER,
+    FILES,
+    QUERY_ID,
+    ROWS,
+    SMALL_FILES,
+)
+from paimon_sink.formats.values import Plan
 
 _SMALL_SHARE = 4
 """A file below this fraction of the target counts as small."""
-_COMMIT_MS = "pwc.commit-ms"
 
 
-@dataclass(frozen=True)
-class Figures(Mapping[str, str]):
-    """Properties, with the time the commit has taken when they are read. A format reads them last."""
+def with_commit_time(figures: Mapping[str, str], *, clock: Clock, started_ms: int) -> Callable[[], Mapping[str, str]]:
+    """The properties of a snapshot, with the time that its commit has taken when they are asked for."""
 
-    stated: Mapping[str, str]
-    clock: Clock
-    started_ms: int
+    def properties() -> Mapping[str, str]:
+        # A clock may be set back meanwhile.
+        return {**figures, COMMIT_MS: str(max(0, clock.now_ms() - started_ms))}
 
-    def __getitem__(self, key: str) -> str:
-        if key == _COMMIT_MS:
-            # A clock may be set back meanwhile.
-            return str(max(0, self.clock.now_ms() - self.started_ms))
-        return self.stated[key]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.stated
-        yield _COMMIT_MS
-
-    def __len__(self) -> int:
-        return len(self.stated) + 1
+    return properties
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Phases:
         return {**self.spent_ms, "all": sum(self.spent_ms.values())}
 
 
-def small_files(plan: Plan, target_file_bytes: int | None) -> int | None:
+def files_far_below_target(plan: Plan, target_file_bytes: int | None) -> int | None:
     """How many of its files are far below what its tasks aimed at. None where nobody knows what they aimed at."""
     if target_file_bytes is None:
         return None
@@ -68,17 +65,17 @@ def small_files(plan: Plan, target_file_bytes: int | None) -> int | None:
 def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes: int | None) -> dict[str, str]:
     """All that is known before the snapshot is built."""
     figures = {
-        "pwc.commit-user": plan.commit_user,
-        "pwc.commit-id": commit_id,
-        "pwc.rows": str(plan.rows),
-        "pwc.files": str(len(plan.files)),
-        "pwc.bytes": str(plan.size_bytes),
-        "pwc.attempts": str(attempt),
+        COMMIT_USER: plan.commit_user,
+        COMMIT_ID: commit_id,
+        ROWS: str(plan.rows),
+        FILES: str(len(plan.files)),
+        BYTES: str(plan.size_bytes),
+        ATTEMPTS: str(attempt),
     }
-    if (small := small_files(plan, target_file_bytes)) is not None:
-        figures["pwc.small-files"] = str(small)
+    if (small := files_far_below_target(plan, target_file_bytes)) is not None:
+        figures[SMALL_FILES] = str(small)
     if plan.batch_id is not None:
-        figures["pwc.batch-id"] = str(plan.batch_id)
+        figures[BATCH_ID] = str(plan.batch_id)
     if plan.query_id is not None:
-        figures["pwc.query-id"] = plan.query_id
+        figures[QUERY_ID] = plan.query_id
     return figures

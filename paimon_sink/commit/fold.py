@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import posixpath
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import CommitKind, Plan
-
-__all__ = [
-    "check_batch",
-    "fold",
-    "fold_one_shot",
-    "least_watermark",
-    "replacement",
-    "written_files",
-]
+from paimon_sink.core.option_groups import CommitOptions
+from paimon_sink.formats.values import CommitKind, Plan
 
 
 def fold(
-    messages: Sequence[TaskMessage | None], *, options: SinkOptions, batch_id: int, overwrite: bool
+    messages: Sequence[TaskMessage | None], *, table: str, options: CommitOptions, batch_id: int, overwrite: bool
 ) -> Plan | None:
     """The plan of batch ``batch_id``, or None when no task reported and there is nothing to publish."""
-    reported = _all_reported(messages, options.label)
+    reported = _all_reported(messages, table)
     check_batch(reported, batch_id)
     if not reported and not overwrite:
         return None
@@ -35,31 +25,53 @@ def fold(
     commit_user = options.commit_user or query_id
     if commit_user is None:
         raise OptionError(
-            f"Cannot commit batch {batch_id} to {options.label}: the writer has no name. Outside a streaming query "
+            f"Cannot commit batch {batch_id} to {table}: the writer has no name. Outside a streaming query "
             "there is no query id to stand for it; set the option commitUser."
         )
-    return _plan(reported, options, commit_user=commit_user, batch_id=batch_id, query_id=query_id, overwrite=overwrite)
+    return _plan(
+        reported,
+        table=table,
+        commit_user=commit_user,
+        batch_id=batch_id,
+        query_id=query_id,
+        kind=commit_kind(overwrite=overwrite, dynamic=_is_dynamic(reported, options)),
+    )
 
 
-def fold_one_shot(messages: Sequence[TaskMessage | None], *, options: SinkOptions, overwrite: bool) -> Plan:
-    """The plan of a batch write: in the ledger when the user gave it an identifier, else under a fresh user."""
-    reported = _all_reported(messages, options.label)
+def fold_job(
+    messages: Sequence[TaskMessage | None], *, table: str, options: CommitOptions, overwrite: bool, unique_id: str
+) -> Plan:
+    """The plan of a batch write: in the ledger when the user gave it an identifier, else under a user of its own."""
+    reported = _all_reported(messages, table)
     if options.commit_identifier is not None and options.commit_user is not None:
         commit_user = options.commit_user
     else:
-        commit_user = "-".join(filter(None, (options.commit_user, str(uuid.uuid4()))))
+        commit_user = "-".join(filter(None, (options.commit_user, unique_id)))
     return _plan(
         reported,
-        options,
+        table=table,
         commit_user=commit_user,
         batch_id=options.commit_identifier,
         query_id=None,
-        overwrite=overwrite,
+        kind=commit_kind(overwrite=overwrite, dynamic=_is_dynamic(reported, options)),
         in_any_order=options.commit_identifier is not None,
     )
 
 
-def replacement(*, overwrite: bool, dynamic: bool) -> CommitKind:
+def fold_rewrite(messages: Sequence[TaskMessage], *, table: str, commit_user: str, removed: Iterable[str]) -> Plan:
+    """The plan of a compaction: these files in place of those ``removed``, with the same rows. It is in no ledger."""
+    return _plan(
+        messages,
+        table=table,
+        commit_user=commit_user,
+        batch_id=None,
+        query_id=None,
+        kind=CommitKind.REWRITE,
+        removed=frozenset(removed),
+    )
+
+
+def commit_kind(*, overwrite: bool, dynamic: bool) -> CommitKind:
     """Static overwrite replaces the whole table, dynamic only the partitions that were written."""
     if not overwrite:
         return CommitKind.APPEND
@@ -78,7 +90,7 @@ def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:
 
 def least_watermark(messages: Iterable[TaskMessage]) -> int | None:
     """How far all tasks have come that saw an event time. An idle one holds nobody back."""
-    return min((found.watermark_ms for found in messages if found.watermark_ms is not None), default=None)
+    return min((message.watermark_ms for message in messages if message.watermark_ms is not None), default=None)
 
 
 def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:
@@ -94,14 +106,16 @@ def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...
 
 def _plan(
     messages: Sequence[TaskMessage],
-    options: SinkOptions,
     *,
+    table: str,
     commit_user: str,
     batch_id: int | None,
     query_id: str | None,
-    overwrite: bool,
+    kind: CommitKind,
+    removed: frozenset[str] = frozenset(),
     in_any_order: bool = False,
 ) -> Plan:
+    """The one place where plans are made."""
     files = written_files(messages)
     doubled = [path for path, count in Counter(file.path for file in files).items() if count > 1]
     if doubled:
@@ -111,16 +125,17 @@ def _plan(
         batch_id=batch_id,
         query_id=query_id,
         files=files,
-        replace=replacement(overwrite=overwrite, dynamic=_is_dynamic(messages, options)),
-        table_identity=_identity_of(messages, options.label),
+        kind=kind,
+        table_identity=_identity_of(messages, table),
         schema_ids=frozenset(message.schema_id for message in messages),
         planned=_planned(messages),
+        removed=removed,
         watermark_ms=least_watermark(messages),
         in_any_order=in_any_order,
     )
 
 
-def _is_dynamic(messages: Sequence[TaskMessage], options: SinkOptions) -> bool:
+def _is_dynamic(messages: Sequence[TaskMessage], options: CommitOptions) -> bool:
     """The option, or where there is none, the setting of the Spark session as its tasks saw it."""
     if options.partition_overwrite_mode is not None:
         return options.partition_overwrite_mode == "dynamic"
@@ -129,10 +144,10 @@ def _is_dynamic(messages: Sequence[TaskMessage], options: SinkOptions) -> bool:
 
 def _planned(messages: Sequence[TaskMessage]) -> Moment | None:
     """When the write was planned, if every task was told."""
-    told = [message.planned for message in messages if message.planned is not None]
-    if not told or len(told) < len(messages):
+    moments = [message.planned for message in messages if message.planned is not None]
+    if not moments or len(moments) < len(messages):
         return None
-    return Moment(min(found.wall_ms for found in told), min(found.steady_ms for found in told))
+    return Moment(min(moment.wall_ms for moment in moments), min(moment.steady_ms for moment in moments))
 
 
 def _all_reported(messages: Sequence[TaskMessage | None], table: str) -> list[TaskMessage]:

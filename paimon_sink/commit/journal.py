@@ -1,4 +1,4 @@
-"""The book of a commit user: what its listeners know, and what they are still to be told. Pure.
+"""The journal of a commit user: what its listeners know, and what they are still to be told. Pure.
 
 It rides in the ledger entry of the batch it is about, so it is published with the batch, rolls back with it, and is
 read by whoever comes next. The event of the batch itself is in it, not yet told: nobody can be told before the snapshot
@@ -16,8 +16,6 @@ from typing import Any
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
 from paimon_sink.core.strict_json import as_count, as_text, as_whole, read_json
-
-__all__ = ["MOST_EVENTS", "MOST_STATE_BYTES", "ListenerJournal", "ListenerProgress", "decode_journal", "encode_journal"]
 
 MOST_EVENTS = 100
 """A listener that is further behind is told of the oldest batches together."""

@@ -22,11 +22,11 @@ class SystemClock:
     """The clocks of this machine."""
 
     def now_ms(self) -> int:
-        """What the wall clock shows. Somebody may set it, backwards too."""
+        """The wall clock. It may be set, also backwards."""
         return time.time_ns() // 1_000_000
 
     def steady_ms(self) -> int:
-        """What nobody can set, the same for all processes of the machine. It may stand still while that sleeps."""
+        """A monotonic clock, the same for all processes of the machine. It may stop while the machine sleeps."""
         return time.monotonic_ns() // 1_000_000
 
     def sleep(self, seconds: float) -> None:
@@ -35,7 +35,7 @@ class SystemClock:
 
 @dataclass(frozen=True)
 class Moment:
-    """A point in time by both clocks of one machine. Nothing can be said of it by those of another."""
+    """A point in time by both clocks of one machine. It cannot be compared with the clocks of another."""
 
     wall_ms: int
     steady_ms: int
@@ -45,14 +45,14 @@ class Moment:
         return cls(clock.now_ms(), clock.steady_ms())
 
     def is_within(self, span_ms: int, before: Moment) -> bool:
-        """Whether it was less than that before, by both clocks: where one is wrong, the other shows it."""
+        """Whether it lies less than ``span_ms`` before ``before``, by both clocks: one may be wrong."""
         ages = (before.wall_ms - self.wall_ms, before.steady_ms - self.steady_ms)
         return all(0 <= age < span_ms for age in ages)
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Exponential, with full jitter: writers that lost the same race must not meet again in step."""
+    """Exponential, with full jitter: writers that lost the same race must not retry at the same time."""
 
     first_seconds: float = 0.01
     most_seconds: float = 2.0

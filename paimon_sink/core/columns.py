@@ -1,14 +1,14 @@
-"""Columns as a user names them: those a read asks a table for, and names that only case tells apart."""
+"""Columns as a user names them: those that a read asks for, and names that differ only in case."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.nested import is_list
 from paimon_sink.core.schema import cast_problem, type_name
 
@@ -72,8 +72,8 @@ def asked_columns(asked: pa.Schema, target: pa.Schema, *, table: str, case_sensi
     if problems:
         shown = ", ".join(target.names[:_MOST_SHOWN]) + (", …" if len(target.names) > _MOST_SHOWN else "")
         raise SchemaMismatchError(
-            f"Cannot read {table} with this schema: {'; '.join(problems)}. The table has {shown}. Mend the schema, or "
-            "leave it out and cast the columns after reading."
+            f"Cannot read {table} with this schema: {'; '.join(problems)}. The table has {shown}. Correct the "
+            "schema, or leave it out and cast the columns after reading."
         )
     return [str(name.name) for name in names]
 
@@ -92,8 +92,8 @@ def _named(name: str, names: Sequence[str], *, case_sensitive: bool) -> _Name:
         return _Name(others[0])
     if len(others) > 1 and not case_sensitive:
         return _Name(None, f"column {name} could be {' or '.join(others)}")
-    close = others or difflib.get_close_matches(name[:100], names, n=1)
-    return _Name(None, f"there is no column {name[:100]}" + (f" (did you mean {close[0]}?)" if close else ""))
+    nearest = others[0] if others else nearest_name(name, names)
+    return _Name(None, f"there is no column {name[:100]}" + (f" (did you mean {nearest}?)" if nearest else ""))
 
 
 def _type_problems(asked: pa.Field, target: pa.Field, path: str) -> Iterator[str]:
@@ -112,14 +112,14 @@ def _type_problems(asked: pa.Field, target: pa.Field, path: str) -> Iterator[str
 
 
 def _field_problems(asked: pa.StructType, target: pa.StructType, path: str) -> Iterator[str]:
-    """Arrow fills a field it does not find by its exact name with nulls."""
-    there = [field.name for field in target]
-    known = [field for field in asked if field.name in there]
+    """Checked here because Arrow fills a field that it does not find by its exact name with nulls."""
+    names = [field.name for field in target]
+    common = [field for field in asked if field.name in names]
     for field in asked:
-        if field.name not in there:
-            yield f"column {path} has no field {field.name} but {', '.join(there)}"
-    positions = [there.index(field.name) for field in known]
+        if field.name not in names:
+            yield f"column {path} has no field {field.name} but {', '.join(names)}"
+    positions = [names.index(field.name) for field in common]
     if positions != sorted(set(positions)):
-        yield f"the fields of column {path} are asked for in another order than {', '.join(there)}"
-    for field in known:
+        yield f"the fields of column {path} are asked for in another order than {', '.join(names)}"
+    for field in common:
         yield from _type_problems(field, target.field(field.name), f"{path}.{field.name}")

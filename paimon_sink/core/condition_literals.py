@@ -1,7 +1,7 @@
 """Literals of Spark's SQL, with the types and the values that Spark gives them.
 
-Only forms that mean one thing: a time without an offset is another instant in every session, so it is refused where an
-instant is meant.
+Only unambiguous forms are accepted: a time without an offset is another instant in every session, so it is refused
+where an instant is meant.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LiteralError(Exception):
 class Literal:
     written: str
     type: pa.DataType
-    """As Spark types it, in Arrow's words."""
+    """Spark's type for it, as an Arrow type."""
     value: Any
     settings: frozenset[str] = frozenset()
     """Settings that must have their default for it to mean this."""
@@ -186,9 +186,8 @@ def as_time(value: str, *, has_offset: bool) -> datetime:
         raise LiteralError(f"has {value[:40]!r}, which is not a time. Write it as {example}")
     *parts, fraction, zone, sign, hours, minutes = match.groups()
     if has_offset != (zone is not None):
-        why = (
-            "is another instant in every time zone. Say its offset" if has_offset else "has an offset that no one reads"
-        )
+        lacks_offset = "is another instant in every time zone. Add its offset"
+        why = lacks_offset if has_offset else "has an offset, which the column does not have"
         raise LiteralError(f"has {value!r}, which {why}: {example}")
     try:
         year, month, day, hour, minute, second = (int(part or 0) for part in parts)

@@ -1,4 +1,4 @@
-"""The rows that meet conditions, as Spark finds them: null meets no comparison, NaN is equal to itself and above all.
+"""The rows that meet conditions, as in Spark: null meets no comparison, NaN equals itself and is above every number.
 
 Zeros of both signs are one value.
 """
@@ -19,24 +19,25 @@ from paimon_sink.core.conditions import Condition
 __all__ = ["apply_filters"]
 
 
-def apply_filters(wanted: Sequence[Condition], batch: pa.RecordBatch) -> pa.RecordBatch:
+def apply_filters(conditions: Sequence[Condition], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows for which all of the conditions hold."""
-    if not wanted:
+    if not conditions:
         return batch
-    return batch.filter(reduce(pc.and_, (_holds(one, batch.column(one.column)) for one in wanted)))
+    holds = (_holds(condition, batch.column(condition.column)) for condition in conditions)
+    return batch.filter(reduce(pc.and_, holds))
 
 
-def _holds(wanted: Condition, column: pa.Array) -> pa.Array:
+def _holds(condition: Condition, column: pa.Array) -> pa.Array:
     """True or false for every row."""
-    if wanted.comparison is Comparison.IS_NULL:
+    if condition.comparison is Comparison.IS_NULL:
         return pc.is_null(column)
-    if wanted.comparison is Comparison.IS_NOT_NULL:
+    if condition.comparison is Comparison.IS_NOT_NULL:
         return pc.is_valid(column)
-    if wanted.domain is None:
+    if condition.domain is None:
         return pa.repeat(pa.scalar(False), len(column))
-    compared = _in_domain(column, wanted)
-    test = _floats if wanted.domain == pa.float64() else _plain
-    return pc.fill_null(test(wanted.comparison, compared, wanted.values, wanted.domain), False)
+    compared = _in_domain(column, condition)
+    test = _floats if condition.domain == pa.float64() else _plain
+    return pc.fill_null(test(condition.comparison, compared, condition.values, condition.domain), False)
 
 
 def _plain(comparison: Comparison, column: pa.Array, values: Sequence[Any], domain: pa.DataType) -> pa.Array:
@@ -60,7 +61,7 @@ def _plain(comparison: Comparison, column: pa.Array, values: Sequence[Any], doma
 def _floats(comparison: Comparison, column: pa.Array, values: Sequence[Any], domain: pa.DataType) -> pa.Array:
     is_nan = pc.is_nan(column)
     if comparison is Comparison.IN:
-        # Sets tell zeros by their sign; adding zero takes it from them.
+        # A set distinguishes zeros by their sign; adding zero removes it.
         numbers = [value + 0.0 for value in values if not math.isnan(value)]
         among = _plain(comparison, pc.add(column, 0.0), numbers, domain)
         return pc.or_(among, is_nan) if len(numbers) < len(values) else pc.and_not(among, is_nan)
@@ -78,14 +79,14 @@ def _floats(comparison: Comparison, column: pa.Array, values: Sequence[Any], dom
     return is_nan
 
 
-def _in_domain(column: pa.Array, wanted: Condition) -> pa.Array:
-    domain = wanted.domain
-    if wanted.pad_to:
-        return pc.utf8_rpad(column.cast(pa.string()), width=wanted.pad_to)
+def _in_domain(column: pa.Array, condition: Condition) -> pa.Array:
+    domain = condition.domain
+    if condition.pad_to:
+        return pc.utf8_rpad(column.cast(pa.string()), width=condition.pad_to)
     if domain != pa.float64() or pa.types.is_floating(column.type):
         return column if column.type == domain else column.cast(domain)
     if pa.types.is_decimal(column.type):
-        # Arrow's own way to a double is not rounded correctly; by way of the text it is.
+        # Arrow's cast to double is not correctly rounded; the cast by way of text is.
         return column.cast(pa.string()).cast(domain)
     # Long numbers lose digits here, as they do in Spark.
     return column.cast(domain, safe=False)

@@ -1,6 +1,6 @@
-"""Conditions as people write them, in Spark's own SQL: from text to names, comparisons and literals.
+"""Parses conditions in Spark's SQL: from text to names, comparisons and literals.
 
-A list of comparisons joined by AND. What Spark would read in another way than it stands here is not understood at all.
+A list of comparisons joined by AND. A text that Spark might read in another way is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotUnderstoodError(Exception):
 
 @dataclass(frozen=True)
 class Written:
-    """One comparison, before anybody has looked at the table."""
+    """One comparison as written, not yet checked against the table."""
 
     column: str
     comparison: Comparison
@@ -46,7 +46,7 @@ def parse(condition: str) -> list[Written]:
 
 # ---------------------------------------------------------------- words
 
-# A number that touches a word or another dot is no number to Spark.
+# To Spark, a number directly followed by a word or another dot is not a number.
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<text>'(?:[^'\\]|\\.|'')*') |
@@ -139,8 +139,8 @@ class _Parser:
 
     def _expect(self, word: str) -> None:
         if not self._takes(word):
-            there = "the end" if self._ends() else repr(self._tokens[self._at][1])
-            raise NotUnderstoodError(f"at {there}: {word} was expected")
+            position = "the end" if self._ends() else repr(self._tokens[self._at][1])
+            raise NotUnderstoodError(f"at {position}: {word} was expected")
 
     def _takes(self, word: str) -> bool:
         if self._ends() or self._tokens[self._at][1].upper() != word:

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a table, with the meaning that Spark's own WHERE gives them.
+"""Conditions on the rows of a table, with the meaning of Spark's own WHERE.
 
 Which type a comparison takes place in is decided once, by Spark's rules, against the column's type. A combination that
 Spark would answer in a way that cannot be followed exactly is refused, with what to write instead.
@@ -54,7 +54,7 @@ _SPECIAL_TEXT = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 class ConditionError(Exception):
-    """Half a sentence, to stand behind the name of the option: what is wrong with the condition, and the cure."""
+    """Half a sentence, to follow the name of the option: what is wrong with the condition, and the cure."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Condition:
     column: str
     comparison: Comparison
     domain: pa.DataType | None = None
-    """None where there is nothing to compare with: of nulls, or with nulls only."""
+    """None where there is nothing to compare: ``IS NULL``, or nulls as the only values."""
     values: tuple[Any, ...] = ()
     """In the domain, without nulls: no comparison with null ever holds."""
     pad_to: int = 0
@@ -76,10 +76,10 @@ class Condition:
 def conditions(written: str, schema: pa.Schema) -> list[Condition]:
     """The conditions of a text joined by AND, against the columns of a table. Raises ``ConditionError``."""
     try:
-        return [_resolved(one, schema) for one in parse(written)]
+        return [_resolved(comparison, schema) for comparison in parse(written)]
     except NotUnderstoodError as error:
         raise ConditionError(
-            f"does not read well {error}. It is a list of comparisons joined by AND, such as: {_EXAMPLE}"
+            f"cannot be parsed {error}. It is a list of comparisons joined by AND, such as: {_EXAMPLE}"
         ) from None
     except LiteralError as error:
         raise ConditionError(str(error)) from None
@@ -98,9 +98,9 @@ def matching_column(name: str, names: Sequence[str]) -> str | None:
     return similar[0] if similar else None
 
 
-def other_setting(wanted: Iterable[Condition], setting_of: Callable[[str], str | None]) -> str | None:
-    """A setting of the session under which Spark's own WHERE would mean something else by one of the conditions."""
-    needed = {setting for one in wanted for setting in one.settings}
+def other_setting(conditions: Iterable[Condition], setting_of: Callable[[str], str | None]) -> str | None:
+    """A setting of the session under which one of the conditions has another meaning in Spark's own WHERE."""
+    needed = {setting for condition in conditions for setting in condition.settings}
     for setting in sorted(needed):
         value = setting_of(setting)
         if value is not None and value.lower() != _DEFAULTS[setting]:

@@ -1,7 +1,7 @@
-"""The notice that cleaning up leaves while it runs: which files it is about to delete.
+"""A deletion intent: the file in which ``pwc clean`` lists what it is about to delete.
 
-It makes cleaning and an old batch see each other. Cleaning puts up its notice and then looks for manifests; a commit of
-old files writes its manifests and then looks for notices. Whichever comes second sees the other and lets go.
+It lets cleaning and a commit of old files detect each other. Cleaning writes its intent and then reads manifests; such
+a commit writes its manifests and then reads intents. Whichever comes second sees the other and gives way.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from paimon_sink.core.strict_json import is_text, read_json
 __all__ = ["decode_deletion_intent", "encode_deletion_intent", "is_deletion_intent", "new_temp_name"]
 
 _DOOMED = "doomed"
-_NOTICE = re.compile(rf".*\b{_DOOMED}\.[0-9a-f]{{32}}\.[a-z]+")
+_INTENT_NAME = re.compile(rf".*\b{_DOOMED}\.[0-9a-f]{{32}}\.[a-z]+")
 
 
 def new_temp_name(subject: str = _DOOMED) -> str:
-    """A name of its own. Formats give it the form of a temporary file: one left by a crash is cleaned up like any."""
+    """A unique name. Formats make it a temporary file's, so that one left by a crash is cleaned up as an orphan."""
     return f"{subject}.{uuid.uuid4().hex}"
 
 
 def is_deletion_intent(file_name: str) -> bool:
-    return _NOTICE.fullmatch(file_name) is not None
+    return _INTENT_NAME.fullmatch(file_name) is not None
 
 
 def encode_deletion_intent(paths: Iterable[str]) -> bytes:
@@ -33,8 +33,8 @@ def encode_deletion_intent(paths: Iterable[str]) -> bytes:
 
 
 def decode_deletion_intent(raw: bytes) -> frozenset[str]:
-    """Raises ``ValueError`` when it is none."""
+    """The paths in it. Raises ``ValueError`` when it is malformed."""
     paths = read_json(raw)
     if not isinstance(paths, list) or not all(map(is_text, paths)):
-        raise ValueError("a notice is a list of paths")
+        raise ValueError("a deletion intent is a list of paths")
     return frozenset(paths)

@@ -5,19 +5,20 @@
     ├── SchemaMismatchError      the rows do not fit the table, or what is read does not fit what was asked for
     ├── TableNotFoundError       there is no such table, and we may not create it
     ├── UnsupportedTableError    the table uses a feature we cannot write safely
-    ├── CorruptTableError        a file of the table cannot be understood
+    ├── CorruptTableError        a file of the table cannot be read
     ├── StorageError             the store failed, or lacks what we need
+    │   └── PutReplacedError         another engine renamed its file over one that we had put
     ├── MessageError             a commit message is missing, foreign or of another version
     ├── BrokenOffError           the rows of a task ended too early; the task has failed already
     ├── CommitError
-    │   ├── CommitConflictError      not applied: others kept winning
-    │   └── CommitUnknownError       may be applied: nobody may delete its files
-    └── RefusedError             not applied, and trying again will not help
-        ├── StaleBatchError
-        ├── CommitUserConflictError
-        ├── LedgerLostError
-        ├── FilesReplacedError       a compaction was overtaken: the files it read are not in the table any more
-        └── TableChangedError
+    │   ├── CommitConflictError      not applied: other writers won every attempt
+    │   └── CommitUnknownError       may be applied: its files must be kept
+    └── RefusedError             not applied, and a retry will not help
+        ├── StaleBatchError          older than the last batch of this commit user
+        ├── CommitUserConflictError  the commit user belongs to another query
+        ├── LedgerLostError          whether the batch is in can no longer be found out
+        ├── FilesReplacedError       files that a compaction read are no longer in the table
+        └── TableChangedError        dropped, recreated or evolved under the batch
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
 so that it survives pickling between Spark's processes.
@@ -76,11 +77,11 @@ class CorruptTableError(PwcError):
 
 
 class StorageError(PwcError):
-    """The store failed for good, or does not offer what exactly-once needs."""
+    """The store failed after all retries, or does not offer what exactly-once needs."""
 
 
 class PutReplacedError(StorageError):
-    """A file that was put only if absent was there, and another engine renamed its own over it."""
+    """A file that was put only if absent was created, and another engine renamed its own over it."""
 
 
 class MessageError(PwcError):
@@ -88,23 +89,23 @@ class MessageError(PwcError):
 
 
 class BrokenOffError(PwcError):
-    """The rows of a task ended before they were all there. What failed says Spark, not this."""
+    """The rows of a task ended too early, because what computes them failed. Spark reports that failure."""
 
 
 class CommitError(PwcError):
-    """A commit did not end in a known success."""
+    """A commit that is not known to have succeeded."""
 
 
 class CommitConflictError(CommitError):
-    """Not applied: every round of the put was won by another writer."""
+    """Not applied: another writer won every attempt."""
 
 
 class CommitUnknownError(CommitError):
-    """May be applied. Its files must be kept; the replay of the batch settles it."""
+    """May be applied. Its files must be kept; the replay of the batch resolves it."""
 
 
 class RefusedError(PwcError):
-    """Not applied, by rule. A retry gives the same answer until somebody acts."""
+    """Not applied, by rule. A retry gives the same result until somebody acts."""
 
 
 class StaleBatchError(RefusedError):
@@ -116,13 +117,13 @@ class CommitUserConflictError(RefusedError):
 
 
 class LedgerLostError(RefusedError):
-    """The history that would tell whether the batch is already in has expired."""
+    """The history that would show whether the batch is already in has expired."""
 
 
 class FilesReplacedError(RefusedError):
-    """Files that a compaction was to replace are not in the table any more. The rows are where others put them.
+    """Files that a compaction was to replace are no longer in the table. Their rows are where other writers put them.
 
-    A refusal and no conflict: the same plan can never be published again, while a conflict is tried again as it is.
+    A refusal, not a conflict: a conflict is retried with the same plan, and this plan can never be committed.
     """
 
 

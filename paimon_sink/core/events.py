@@ -1,4 +1,4 @@
-"""What a listener is: somebody who is told of each batch once its snapshot is in."""
+"""What a listener is given: an event for each batch, once its snapshot is committed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CommitEvent", "CommitListener", "WrittenPartition"]
 
 @dataclass(frozen=True)
 class WrittenPartition:
-    """A partition by its directory, relative to the table, and by the values of its keys."""
+    """A partition: its directory, relative to the table, and the values of its columns."""
 
     path: str
     values: Mapping[str, str | None]
@@ -19,7 +19,7 @@ class WrittenPartition:
 
 @dataclass(frozen=True)
 class CommitEvent:
-    """One batch that is in. A listener that failed often may be told of several at once, as one event."""
+    """One committed batch. A listener that is far behind may get several batches as one event."""
 
     table: str
     location: str
@@ -27,7 +27,7 @@ class CommitEvent:
     query_id: str | None
     batch_id: int
     first_batch_id: int
-    """The first of the batches that this event is about; mostly the same as ``batch_id``."""
+    """The first of the batches that this event covers; mostly the same as ``batch_id``."""
     commit_id: str
     snapshot_id: int
     at_ms: int
@@ -36,24 +36,24 @@ class CommitEvent:
     size_bytes: int
     small_files: int | None
     attempts: int
-    """Rounds it took. All but one were lost to other writers."""
+    """Attempts of the commit. All but the last were lost to other writers."""
     replays: int
-    """How often a batch came again since the event before and was recognised."""
+    """How often a batch was replayed and recognised since the event before."""
     watermark_ms: int | None
     partitions: tuple[WrittenPartition, ...] = ()
-    """Those it wrote to. Empty where the table has none."""
+    """Those it wrote to. Empty for a table without partitions."""
     batches: int = 1
-    """How many this event is about."""
+    """How many batches this event covers."""
     timings_ms: Mapping[str, int] = field(default_factory=dict)
-    """How long the commit took, by phase. Empty when a process tells of what another one published."""
+    """How long the commit took, by phase. Empty when another process than the notifying one committed."""
 
 
 class CommitListener(Protocol):
-    """Told of batches after they are in, in order, each at least once.
+    """Notified of batches after they are committed, in order, each at least once.
 
     ``state`` is what the call before returned, None at first: anything that JSON can hold, at most 64 KiB. It is kept
-    in the table, so that whoever starts the query again goes on from it. A call that raises is made again with the next
-    batch, with the same event and the same state.
+    in the table, so that a restarted query continues from it. A call that raises is repeated with the next batch, with
+    the same event and the same state.
     """
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any: ...

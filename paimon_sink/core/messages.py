@@ -1,4 +1,4 @@
-"""What a task tells the coordinator: a frozen, versioned value that crosses processes.
+"""What a task reports to the coordinator: a frozen, versioned value that crosses processes.
 
 It names files and carries their metadata in the table format's own encoding. It never carries options, handles or
 anything secret.
@@ -34,18 +34,18 @@ class DataFile:
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """All one task attempt wrote, and as whom and against which table it wrote it."""
+    """All that one task attempt wrote, for which query and batch, and into which table."""
 
     table_identity: str
     schema_id: int
     files: tuple[DataFile, ...] = ()
     query_id: str | None = None
     batch_id: int | None = None
-    """None outside a streaming query, and from a task that was not told."""
+    """None outside a streaming query, and from a task that does not know it."""
     planned: Moment | None = None
-    """When the driver planned the write, by its own clocks: no file is older. None from a task that was not told."""
+    """When the driver planned the write, by its own clocks: no file is older. None where a task does not know it."""
     watermark_ms: int | None = None
-    """The latest event time among its rows, less the delay. None from a task that saw none: it is idle."""
+    """The latest event time among its rows, minus the delay. None from an idle task, which saw none."""
     dynamic_overwrite: bool = False
     """Whether Spark's own setting asks a batch write to replace only the partitions written: tasks see it."""
 
@@ -74,7 +74,7 @@ class TaskMessage:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> TaskMessage:
-        """Read a message, or refuse it: by version when it is another's, by name when it is broken."""
+        """Read a message. Raises ``MessageError`` when it is of another version, or damaged."""
         try:
             body = read_json(raw)
             version = body["version"]
@@ -95,7 +95,7 @@ class TaskMessage:
                 schema_id=as_count(body["schema"]),
                 query_id=None if body["query"] is None else as_text(body["query"]),
                 files=tuple(_file_from(entry) for entry in as_list(body["files"])),
-                # Not there before tasks were told.
+                # Absent in messages of earlier versions.
                 batch_id=None if body.get("batch") is None else as_count(body["batch"]),
                 planned=None if body.get("planned") is None else _moment_from(as_list(body["planned"])),
                 watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),

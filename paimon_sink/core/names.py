@@ -5,14 +5,25 @@ A name becomes a directory. Whatever could leave its directory, or be read back 
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
+from collections.abc import Iterable
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.option_secrets import quoted
 
-__all__ = ["check_name", "has_control_characters", "parse_table_name", "split_outside_quotes", "unquote"]
+__all__ = [
+    "check_name",
+    "has_control_characters",
+    "nearest_name",
+    "parse_table_name",
+    "split_outside_quotes",
+    "unquote",
+]
 
 LONGEST_NAME_BYTES = 200
+_LONGEST_COMPARED = 100
+"""The search for the nearest name takes time that grows with the length of what was written."""
 
 # Cc: control, Cs: half of a character pair, which no file name can hold; Zl and Zp: line breaks.
 _CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -36,7 +47,8 @@ def check_name(kind: str, name: str) -> str | None:
     if "/" in name or "\\" in name:
         return f"{subject} contains a slash or a backslash, which would leave its directory; remove it."
     if "$" in name:
-        return f"{subject} contains '$', Paimon's mark for system tables; remove it."
+        # orders$files names the files of orders: to Paimon, and to engines such as Trino in any format.
+        return f"{subject} contains '$', the mark of system tables; remove it."
     if name != name.strip():
         return f"{subject} begins or ends with a blank; remove it."
     if len(name.encode("utf-8")) > LONGEST_NAME_BYTES:
@@ -101,3 +113,12 @@ def unquote(part: str) -> str | None:
     if len(part) < 2 or not (part.startswith("`") and part.endswith("`")) or "`" in inner.replace("``", ""):
         return None
     return inner.replace("``", "`")
+
+
+def nearest_name(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The known name that ``name`` most resembles, whatever its case, as it is spelt there. None: it resembles none."""
+    spellings: dict[str, str] = {}
+    for spelling in known:
+        spellings.setdefault(spelling.lower(), spelling)
+    close = difflib.get_close_matches(name.lower()[:_LONGEST_COMPARED], spellings, n=1, cutoff=cutoff)
+    return spellings[close[0]] if close else None

@@ -1,7 +1,7 @@
 """Nulls inside structs, lists and maps: found where a table has none, and kept away from fields that are not null.
 
-Below a null struct Arrow has nulls in every field. They are no values of their own, yet an Arrow field that is not null
-may not hold them; so there a value is made up, which no reader sees.
+Below a null struct Arrow has nulls in every field. They are no values, yet an Arrow field that is not nullable may not
+hold them; so an arbitrary value is put there, which no reader sees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_list(data_type: pa.DataType) -> bool:
 
 
 def has_not_null(data_type: pa.DataType) -> bool:
-    """Whether the type promises somewhere inside that there is no null. A map's keys are no promise of the table."""
+    """Whether a field inside the type is not nullable. The keys of a map, which never are, do not count."""
     if pa.types.is_map(data_type):
         value = data_type.item_field
         return not value.nullable or has_not_null(value.type) or has_not_null(data_type.key_type)
@@ -66,7 +66,7 @@ def _promise_field(values: pa.Array, field: pa.Field) -> pa.Array:
 def _children(array: pa.Array, target: pa.DataType) -> Sequence[tuple[str, pa.Field, pa.Array]]:
     if not has_not_null(target):
         return []
-    # What lies below a null is no row of its own.
+    # Values below a null do not count.
     whole = array.drop_null()
     if pa.types.is_struct(target):
         return [(f".{target.field(i).name}", target.field(i), whole.field(i)) for i in range(target.num_fields)]
@@ -77,7 +77,7 @@ def _children(array: pa.Array, target: pa.DataType) -> Sequence[tuple[str, pa.Fi
 
 
 def _entries(maps: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Keys and values of maps of which none is null. Those a slice has by itself are the whole array's."""
+    """Keys and values of maps of which none is null. ``keys`` and ``items`` of a slice are those of the whole array."""
     first, last = (maps.offsets[0].as_py(), maps.offsets[-1].as_py()) if len(maps) else (0, 0)
     return maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paimon_sink.core.option_declarations import DECLARED, SPARK_KEYS, SPARK_PREFIXES, Group, Purpose
+from paimon_sink.core.option_fields import Declaration, Family, Purpose, declarations
+from paimon_sink.core.options import DECLARED, SPARK_KEYS, SPARK_PREFIXES
 
 __all__ = ["OptionDoc", "describe_options", "render_markdown"]
 
 _BEFORE_THE_TABLE = """\
-<!-- Made by `pwc options --markdown`. Change paimon_sink/core/option_declarations.py instead. -->
+<!-- Made by `pwc options --markdown`. Change paimon_sink/core/option_groups instead. -->
 # Options
 
 Option names are case-insensitive. An unknown option is refused with the nearest known name, and all problems are
@@ -60,15 +61,26 @@ def describe_options() -> list[OptionDoc]:
     return [
         OptionDoc(
             key=entry.key,
-            default=None if isinstance(entry, Group) else entry.default or entry.default_note,
+            default=None if isinstance(entry, Family) else entry.default or entry.default_note,
             meaning=entry.doc,
             example=entry.example,
-            secret=False if isinstance(entry, Group) else entry.secret,
-            is_prefix=isinstance(entry, Group),
+            secret=False if isinstance(entry, Family) else entry.secret,
+            is_prefix=isinstance(entry, Family),
             used_by=tuple(purpose.value for purpose in Purpose if purpose in entry.purposes),
         )
-        for entry in DECLARED
+        for entry in _in_reading_order()
     ]
+
+
+def _in_reading_order() -> list[Declaration]:
+    """By section, and inside of one as they are declared."""
+    placed = []
+    for group in DECLARED.groups:
+        for entry in declarations(group).values():
+            section = entry.section or group.SECTION
+            assert section is not None, f"{entry.key} has no place on the options page"
+            placed.append((section.value, entry))
+    return [entry for _, entry in sorted(placed, key=lambda pair: pair[0])]
 
 
 def render_markdown() -> str:

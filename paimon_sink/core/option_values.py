@@ -11,6 +11,7 @@ from paimon_sink.core.option_secrets import has_query, holds_credentials, quoted
 from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 
 __all__ = [
+    "HIGHEST_IDENTIFIER",
     "BadValueError",
     "TransformText",
     "batch_identifier",
@@ -29,14 +30,15 @@ __all__ = [
     "never_true_yet",
     "plain_text",
     "size_bytes",
-    "table_format",
     "transforms_in",
+    "word",
 ]
 
 L = TypeVar("L", bound=str)
 
-BATCH_COMMIT_MARK = 2**63 - 1
-"""The identifier Paimon itself gives to batch commits."""
+HIGHEST_IDENTIFIER = 2**63 - 1
+"""Ledgers keep numbers of 64 bits, and the highest is a mark in more than one of them. So it is refused, by what the
+format says that it means."""
 
 LONGEST_COMMIT_USER = 200
 LONGEST_BRANCH = 200
@@ -55,42 +57,31 @@ class TransformText(str):
 
 
 def boolean(text: str) -> bool:
-    found = {"true": True, "false": False}.get(text.strip().lower())
-    if found is None:
+    value = {"true": True, "false": False}.get(text.strip().lower())
+    if value is None:
         raise BadValueError(f"must be true or false, not {quoted(text)}.")
-    return found
+    return value
 
 
 def choice(*allowed: L) -> Callable[[str], L]:
     """One of a few words, in any case."""
 
     def parse(text: str) -> L:
-        for word in allowed:
-            if word == text.strip().lower():
-                return word
+        for each in allowed:
+            if each == text.strip().lower():
+                return each
         raise BadValueError(f"must be {' or '.join([', '.join(allowed[:-1]), allowed[-1]])}, not {quoted(text)}.")
 
     return parse
 
 
-def table_format(*, known: tuple[str, ...], available: tuple[str, ...]) -> Callable[[str], str]:
-    """A format we can write. One we know and cannot write yet is told apart from a misspelt one."""
-
-    def parse(text: str) -> str:
-        word = text.strip().lower()
-        if word in available:
-            return word
-        usable = " or ".join(available)
-        if word in known:
-            raise BadValueError(f"{word} is not available in this version; use {usable}.")
-        raise BadValueError(f"must be {usable}, not {quoted(text)}.")
-
-    return parse
+def word(text: str) -> str:
+    """Any word, in small letters."""
+    return plain_text(text.strip()).lower()
 
 
 def codec(text: str) -> str:
-    word = text.strip().lower()
-    if word == "uncompressed":
+    if text.strip().lower() == "uncompressed":
         return "none"
     return choice(*CODECS)(text)
 
@@ -164,12 +155,10 @@ def location(text: str) -> str:
 
 def batch_identifier(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,19}", text.strip(), re.ASCII):
-        raise BadValueError(f"must be a whole number from 0 to {BATCH_COMMIT_MARK - 1}, not {quoted(text)}.")
+        raise BadValueError(f"must be a whole number from 0 to {HIGHEST_IDENTIFIER - 1}, not {quoted(text)}.")
     number = int(text)
-    if number == BATCH_COMMIT_MARK:
-        raise BadValueError(f"must not be {number}, Paimon's own mark for batch commits.")
-    if number > BATCH_COMMIT_MARK:
-        raise BadValueError(f"must be a whole number from 0 to {BATCH_COMMIT_MARK - 1}, not {number}.")
+    if number > HIGHEST_IDENTIFIER:
+        raise BadValueError(f"must be a whole number from 0 to {HIGHEST_IDENTIFIER - 1}, not {number}.")
     return number
 
 

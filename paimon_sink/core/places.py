@@ -1,7 +1,7 @@
-"""Where people say that a table is: what of it is a path of this machine, and which directory that is.
+"""Locations as users write them: which of them are paths of this machine, and which directory those mean.
 
-A path is settled once, where the options are read, and travels settled: ``~`` and a relative path would be other
-directories in every process that looked at them again.
+A path is made absolute once, where the options are parsed, and travels in that form: ``~`` and a relative path would
+mean another directory in every process that resolved them again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def scheme_of(text: str) -> str | None:
 
 
 def is_rest(catalog: Mapping[str, str]) -> bool:
-    """Whether ``catalog.*`` names a REST catalog. That one has names of its own for warehouses, which are no paths."""
+    """Whether ``catalog.*`` names a REST catalog, to which a warehouse is a name and not a path."""
     given = {name.lower(): value.strip().lower() for name, value in catalog.items()}
     kind = given.get("type", given.get("metastore", ""))
     return kind == "rest" or (not kind and given.get("uri", "").startswith("http"))
 
 
 def settled_database(uri: str, *, directory: str | None) -> str:
-    """The address of a catalog. One of SQLite names a file, which is settled as a location is."""
+    """The address of a catalog. One of SQLite names a file, whose path is made absolute as a location's is."""
     file = _SQLITE.fullmatch(uri)
     if file is None or not file[2] or file[2].startswith(("/", ":", "file:")):
         return uri
@@ -47,7 +47,7 @@ def settled_database(uri: str, *, directory: str | None) -> str:
 def settled(text: str, *, directory: str | None) -> str:
     """The location with ``~`` expanded and a relative path joined to ``directory``; None forbids relative paths.
 
-    Anything else comes back as it is. Raises :class:`BadValueError`.
+    Anything else is returned as it is. Raises :class:`BadValueError`.
     """
     path = text
     if scheme_of(text) is not None:

@@ -1,6 +1,6 @@
-"""How a DataFrame's columns meet a table's: by name, with safe casts, and with every problem said by column name.
+"""Matches a DataFrame's columns with a table's: by name, with safe casts, and with every problem named by column.
 
-Problems are found from the two schemas alone, before the first row. What only values can tell (a null in a not-null
+Problems are found from the two schemas alone, before the first row. What depends on values (a null in a not-null
 column, a string too long for its column) is checked batch by batch, before the batch is written.
 """
 
@@ -59,7 +59,7 @@ def file_schema(schema: pa.Schema) -> pa.Schema:
 def as_schema(batch: pa.RecordBatch, schema: pa.Schema, names: Sequence[str] | None = None) -> pa.RecordBatch:
     """The columns of a schema, by name, out of a batch that has them all and maybe more, as its types.
 
-    ``names`` are those the batch has for them, where they are spelt otherwise.
+    ``names`` are the batch's names for them, where it spells them differently.
     """
     given = [batch.column(name) for name in names or schema.names]
     columns = [
@@ -75,7 +75,7 @@ class _Column:
     source: int | None
     """Position in the incoming batch; None fills the column with nulls."""
 
-    # Asked for with every batch, so found once.
+    # Needed for every batch, so computed once.
 
     @cached_property
     def file_type(self) -> pa.DataType:
@@ -83,7 +83,7 @@ class _Column:
 
     @cached_property
     def cast_type(self) -> pa.DataType:
-        """The type to cast to. Arrow casts no nullable field to a not-null one, so that comes last, as a promise."""
+        """The type to cast to. Arrow casts no nullable field to a not-null one, so ``promise`` does that afterwards."""
         return _standard(self.target.type, optional=True)
 
     @cached_property
@@ -252,8 +252,8 @@ def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:
 
 
 def _id_of(field: pa.Field) -> dict[bytes, bytes] | None:
-    found = (field.metadata or {}).get(FIELD_ID)
-    return None if found is None else {FIELD_ID: found}
+    field_id = (field.metadata or {}).get(FIELD_ID)
+    return None if field_id is None else {FIELD_ID: field_id}
 
 
 def _is_text(data_type: pa.DataType) -> bool:

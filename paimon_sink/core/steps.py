@@ -1,7 +1,7 @@
-"""The named steps of a write and a commit, and one seam to stand at them.
+"""The named steps of a write and a commit, and the one hook at which tests can stop.
 
-Product code announces a step with :func:`reached`. When nobody listens that is one comparison with ``None``.
-Tests and the demo listen, to stop, kill, fail or let another writer in at exactly that step.
+Product code announces a step with :func:`reached`. Without a hook that is one comparison with ``None``.
+Tests and the demo set a hook, to stop, kill, fail or let another writer in at exactly that step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
-    """Where a batch is. The value is the name people read."""
+    """Where a batch is. The value is the name shown to people."""
 
     WRITE_STARTED = "write started"
     ROWS_WRITTEN = "rows written"
@@ -42,14 +42,14 @@ def reached(step: Step) -> None:
 
 
 def listen(listener: StepHook | None) -> None:
-    """Hear of every step in this process from now on; ``None`` stops it."""
+    """Call ``listener`` at every step in this process from now on; ``None`` stops it."""
     global _listener
     _listener = listener
 
 
 @contextmanager
 def listening(listener: StepHook) -> Iterator[None]:
-    """Hear of every step inside a ``with`` block."""
+    """Call ``listener`` at every step inside a ``with`` block."""
     before = _listener
     listen(listener)
     try:

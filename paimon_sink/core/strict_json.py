@@ -1,4 +1,4 @@
-"""JSON that came from outside, read strictly: what is not exactly as agreed is a ``ValueError``, never a guess."""
+"""Reads JSON from outside strictly: anything unexpected is a ``ValueError``, never a guess."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _PAST_64_BITS = 2**63
 
 
 def read_json(raw: bytes | str) -> Any:
-    """The document. A key given twice is refused, and so are NaN and nesting without end."""
+    """The document. Duplicate keys, NaN and infinities, and too deep nesting are refused."""
     try:
         return json.loads(raw, object_pairs_hook=_object, parse_constant=_refuse)
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     except UnicodeDecodeError as error:
-        # Its own text form would repeat all the bytes.
+        # Its own text would repeat all the bytes.
         raise ValueError(f"it is not text: {error.reason} at byte {error.start}") from error
 
 
 def is_whole(value: object) -> bool:
-    """Whether it is a whole number of 64 bits. To Python, true is one as well."""
+    """Whether it is a whole number of 64 bits. Booleans, which are ints in Python, are not."""
     return type(value) is int and -_PAST_64_BITS <= value < _PAST_64_BITS
 
 
 def is_text(value: object) -> bool:
-    """Whether it is text that can be written down. JSON can say half a character; UTF-8 cannot."""
+    """Whether it is text that UTF-8 can encode. JSON can hold an unpaired surrogate; UTF-8 cannot."""
     if not isinstance(value, str):
         return False
     if value.isascii():
@@ -66,10 +66,10 @@ def as_list(value: Any) -> list[Any]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return members
 
 
 def _refuse(name: str) -> NoReturn:

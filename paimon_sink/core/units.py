@@ -20,7 +20,7 @@ _SIZES = {
 }
 _DURATIONS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-# 18 digits hold any sane figure, and keep int() away from inputs it refuses for their length.
+# 18 digits hold any sensible figure, and keep int() from inputs that are too long for it.
 _FIGURE = re.compile(r"([0-9]{1,18})\s*([a-z]*)", re.ASCII)
 
 
@@ -35,7 +35,7 @@ def parse_duration_ms(text: str) -> int | None:
 
 
 def _parse(text: str, units: dict[str, int]) -> int | None:
-    found = _FIGURE.fullmatch(text.strip().lower())
-    if found is None or found.group(2) not in units:
+    figure = _FIGURE.fullmatch(text.strip().lower())
+    if figure is None or figure.group(2) not in units:
         return None
-    return int(found.group(1)) * units[found.group(2)]
+    return int(figure.group(1)) * units[figure.group(2)]

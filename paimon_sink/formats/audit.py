@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeVar
 
-from paimon_sink.formats.base import Ledger, SnapshotInfo
+from paimon_sink.formats.ledger import Ledger
+from paimon_sink.formats.values import SnapshotInfo
 
-__all__ = ["Audit", "Contents", "FileKind", "Problem", "ProblemKind", "RefHistory", "StoredFile"]
+S = TypeVar("S", bound=SnapshotInfo)
 
 
 class ProblemKind(Enum):
@@ -67,12 +69,12 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class RefHistory:
+class RefHistory(Generic[S]):
     """Snapshots that follow each other, oldest first: the table itself, a branch, or a tag with its only one."""
 
     name: str
     """Empty for the table itself."""
-    snapshot_infos: Sequence[SnapshotInfo]
+    snapshots: Sequence[S]
     problems: Sequence[Problem] = ()
 
 
@@ -87,19 +89,19 @@ class Contents:
     problems: Sequence[Problem] = ()
 
 
-class Audit(ABC):
+class Audit(ABC, Generic[S]):
     """One reading of all of a table's metadata. What cannot be read is a problem, not an exception."""
 
     @abstractmethod
-    def histories(self) -> list[RefHistory]:
+    def histories(self) -> list[RefHistory[S]]:
         """All that keeps files alive, the table itself first."""
 
     @abstractmethod
-    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
-        """What one snapshot names. To be asked in the order of its line; each metadata file is read once."""
+    def contents(self, history: RefHistory[S], snapshot: S) -> Contents:
+        """What one snapshot names. To be asked in the order of its history; each metadata file is read once."""
 
     @abstractmethod
-    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
+    def ledger(self, snapshot: S) -> Ledger | None:
         """The ledger a snapshot carries. Raises ``CorruptTableError`` when it cannot be read."""
 
     @abstractmethod

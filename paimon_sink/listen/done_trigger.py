@@ -1,4 +1,4 @@
-"""When a partition is done: its time is over, and nobody wrote to it for a while. Pure.
+"""Decides when a partition is done: its time is over, and it was not written to for a while. Pure.
 
 The rule is Paimon's: with ``last`` the later of the last write and the end of the partition's time, it is done once
 ``now - last > idle``. By watermark, ``now`` and the last write are watermarks; by process time, they are clock times.
@@ -20,7 +20,7 @@ from paimon_sink.core.strict_json import as_text, as_whole, read_json
 __all__ = ["Pending", "Waiting", "decode", "encode"]
 
 MOST_SKIPPED = 20
-"""So many partitions without a time are remembered by name, and told once."""
+"""This many partitions without a time are remembered by name, and logged once."""
 _LONGEST_PLAIN = 32 << 10
 _MOST = 64 << 10
 _MOST_UNPACKED = 16 << 20
@@ -37,13 +37,13 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Pending:
-    """What is not done, by path, and what never will be: partitions whose values name no time."""
+    """Partitions that are not done yet, by path, and those that never will be: their values name no time."""
 
     waiting: Mapping[str, Waiting] = field(default_factory=dict)
     skipped: Sequence[str] = ()
 
     def written(self, partitions: Iterable[WrittenPartition], now_ms: int | None) -> Pending:
-        """Those come in, or wait on from now. One that was done before comes in again."""
+        """Adds these partitions, or restarts their wait. One that was done before waits again."""
         new = {partition.path: Waiting(partition, now_ms) for partition in partitions}
         return Pending({**self.waiting, **new}, self.skipped)
 
@@ -74,10 +74,10 @@ class Pending:
 
 
 def encode(pending: Pending) -> Any:
-    """For the ledger. Most partitions are named by their path alone, and very many are packed."""
+    """For the ledger. Most partitions are stored by their path alone; a long list is compressed."""
     state = {
         "pending": [
-            [path, each.last_ms, *(() if _says_it_all(each.partition) else (dict(each.partition.values),))]
+            [path, each.last_ms, *(() if _is_its_path(each.partition) else (dict(each.partition.values),))]
             for path, each in pending.waiting.items()
         ],
         "skipped": list(pending.skipped),
@@ -89,13 +89,13 @@ def encode(pending: Pending) -> Any:
     if len(packed) > _MOST - 100:
         raise PwcError(
             f"{len(pending.waiting)} partitions wait to be marked done, more than can be kept in the table. Shorten "
-            "idle-time or time-interval, or see why none of them comes to its end."
+            "idle-time or time-interval, or find out why none of them is done."
         )
     return {"packed": packed}
 
 
 def decode(state: Any) -> Pending:
-    """Read it again, or refuse it: guessing would leave a partition unmarked."""
+    """Read it back, or refuse it: a guess could leave a partition unmarked."""
     if state is None:
         return Pending()
     try:
@@ -114,17 +114,17 @@ def decode(state: Any) -> Pending:
 
 def _waiting(fields: Any) -> Waiting:
     path, last_ms, *values = fields
-    said: dict[str, str | None]
+    by_key: dict[str, str | None]
     if values:
-        (named,) = values
-        said = {key: None if value is None else as_text(value) for key, value in named.items()}
+        (stored,) = values
+        by_key = {key: None if value is None else as_text(value) for key, value in stored.items()}
     else:
         parts = (part.partition("=") for part in as_text(path).split("/"))
-        said = {key: value for key, _, value in parts}
-    return Waiting(WrittenPartition(as_text(path), said), None if last_ms is None else as_whole(last_ms))
+        by_key = {key: value for key, _, value in parts}
+    return Waiting(WrittenPartition(as_text(path), by_key), None if last_ms is None else as_whole(last_ms))
 
 
-def _says_it_all(partition: WrittenPartition) -> bool:
+def _is_its_path(partition: WrittenPartition) -> bool:
     return partition.path == "/".join(f"{key}={value}" for key, value in partition.values.items()) and not any(
         "/" in str(value) or value is None or "/" in key or "=" in key for key, value in partition.values.items()
     )

@@ -1,6 +1,6 @@
-"""Telling an HTTP server that a partition is done, as Paimon's engines tell it: the same body, the same answer.
+"""Reports to an HTTP server that a partition is done, with the request and the response of Paimon's engines.
 
-The address may hold a token, so it stands in no sentence and in no cause of one.
+The address may hold a token, so no error repeats it, nor does the cause of one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from paimon_sink.core.events import WrittenPartition
 from paimon_sink.core.option_secrets import HIDDEN, quoted
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.core.strict_json import read_json
-from paimon_sink.formats.base import Table
 from paimon_sink.listen.done_actions import UnavailableError
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["HttpReport", "http_url"]
 
@@ -46,11 +46,11 @@ def http_url(text: str) -> str:
 
 
 class _NoAnswerError(Exception):
-    """Said without the address."""
+    """No response from the server. Its text does not repeat the address."""
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
-    """A redirect would turn the report into a question, at an address nobody named."""
+    """Redirects are not followed: they would turn the POST into a GET, at an address that nobody configured."""
 
     def redirect_request(self, *args: object, **kwargs: object) -> None:
         return None
@@ -60,7 +60,7 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
 class HttpReport:
     """Posts ``{"table", "path", "partition", "params"}`` and wants ``{"result": "success"}``."""
 
-    table: Table
+    table: ListenerTable
     url: str = field(repr=False)
     timeout_ms: int
     retries: int
@@ -79,15 +79,15 @@ class HttpReport:
         status, answer = self._answered(json.dumps(body).encode("utf-8"))
         if not 200 <= status < 300:
             raise PwcError(f"The server at {self._where} answered {status} to the report of {partition.path}.")
-        said = _result(answer)
-        if said is None or said.lower() != _SUCCESS:
+        result = _result(answer)
+        if result is None or result.lower() != _SUCCESS:
             raise PwcError(
-                f"The server at {self._where} did not take the report of {partition.path}: its answer must have a "
-                f"result SUCCESS, and has {self._shown(said)}."
+                f"The server at {self._where} did not accept the report of {partition.path}: its answer must have a "
+                f"result SUCCESS, and has {self._shown(result)}."
             )
 
     def _answered(self, body: bytes) -> tuple[int, bytes]:
-        """The answer, or the last one when it kept saying that it cannot now."""
+        """Status and body of the response. Raises ``UnavailableError`` when every attempt failed."""
         for attempt in range(self.retries + 1):
             if attempt:
                 self.backoff.wait(self.clock, attempt)
@@ -100,8 +100,8 @@ class HttpReport:
                 return status, answer
             reason = f"status {status}"
         raise UnavailableError(
-            f"The server at {self._where} could not be told that partitions of {self.table.label} are done, asked "
-            f"{self.retries + 1} times ({reason})."
+            f"The server at {self._where} could not be notified that partitions of {self.table.label} are done, in "
+            f"{self.retries + 1} attempts ({reason})."
         )
 
     def _post(self, body: bytes) -> tuple[int, bytes]:
@@ -117,16 +117,16 @@ class HttpReport:
                 return refusal.code, b""
         except (OSError, http.client.HTTPException, ValueError) as error:
             # Not as the cause: it may repeat the address.
-            raise _NoAnswerError(_said(error)) from None
+            raise _NoAnswerError(_reason(error)) from None
 
-    def _shown(self, said: str | None) -> str:
-        """What the server said, unless it repeats a part of the address that may be a token."""
-        if said is None:
+    def _shown(self, result: str | None) -> str:
+        """The server's result, hidden if it repeats a part of the address that may be a token."""
+        if result is None:
             return "none"
         parts = urlsplit(self.url)
         pieces = re.split(r"[/?&=;]", f"{parts.path}?{parts.query}")
-        is_repeated = any(piece in said for piece in pieces if len(piece) >= _SHORTEST_TOKEN)
-        return HIDDEN if is_repeated else quoted(said)
+        is_repeated = any(piece in result for piece in pieces if len(piece) >= _SHORTEST_TOKEN)
+        return HIDDEN if is_repeated else quoted(result)
 
     @property
     def _where(self) -> str:
@@ -135,7 +135,7 @@ class HttpReport:
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, TimeoutError):
         return "no answer in time"
@@ -146,7 +146,7 @@ def _said(error: Exception) -> str:
 
 def _result(answer: bytes) -> str | None:
     try:
-        said = read_json(answer)["result"]
+        result = read_json(answer)["result"]
     except (ValueError, TypeError, KeyError):
         return None
-    return said if isinstance(said, str) else None
+    return result if isinstance(result, str) else None

@@ -1,4 +1,4 @@
-"""Time as partitions and tags write it: without a zone, so somebody has to say which."""
+"""Local times, as in the names of partitions and tags: they have no zone, so a setting says which one is meant."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def mode_and_zone(settings: Settings) -> tuple[str, tzinfo | None]:
-    """By which clock, and in which zone: a watermark is read as UTC, the clock as the driver's own, as Paimon does."""
+    """Which clock counts, and in which zone: UTC for watermarks, else the driver's own, as in Paimon."""
     mode = settings.choice("mode", PROCESS_TIME, WATERMARK)
     return mode, settings.parsed("time-zone", UTC if mode == WATERMARK else None, _zone)
 
 
 def now_of(event: CommitEvent, mode: str, *, so: str) -> int | None:
-    """What time an event says it is, by that clock. None, and a word in the log, where it has no watermark."""
+    """The time of an event by that clock. None, and a warning in the log, where it has no watermark."""
     if mode != WATERMARK:
         return event.at_ms
     if event.watermark_ms is None:
@@ -48,7 +48,7 @@ def _zone(text: str) -> tzinfo:
 def epoch_ms(local: datetime, zone: tzinfo | None) -> int:
     """The moment that a local time names; None is this machine's own zone.
 
-    As in Java: of two that it may name it is the first, and where the clock leaves it out, it is as much later.
+    As in Java: a time that occurs twice is the first of the two, and one that the clock skips is moved past the gap.
     """
     if zone is None:
         return int(local.replace(microsecond=0).timestamp()) * 1000 + local.microsecond // 1000

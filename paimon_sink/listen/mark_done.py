@@ -1,7 +1,7 @@
-"""The listener ``mark-done``: tells the world that a partition is complete, once its time is over.
+"""The listener ``mark-done``: marks a partition complete once its time is over.
 
-What waits rides in the listener's state, so it lives through every crash. An event that was told and not noted is told
-again: the same partitions are then done again, by actions that do no harm twice.
+Partitions that are not done yet are kept in the listener's state, so they survive a crash. An event that was delivered
+and not acknowledged is delivered again: the same partitions are then marked again, by idempotent actions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
-from paimon_sink.formats.base import Table
 from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, UnavailableError, custom_action
 from paimon_sink.listen.done_trigger import decode, encode
 from paimon_sink.listen.http_report import HttpReport, http_url
@@ -19,13 +18,14 @@ from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.local_time import epoch_ms, mode_and_zone, now_of
 from paimon_sink.listen.partition_time import PartitionTime, formatter
 from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["MarkDone"]
 
 log = logging.getLogger(__name__)
 
 _SUCCESS, _DONE, _HTTP, _CUSTOM = "success-file", "done-partition", "http-report", "custom"
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 class MarkDone:
@@ -64,7 +64,7 @@ class MarkDone:
                 self._actions[_HTTP] = HttpReport(self._table, url, timeout_ms, retries, params)
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
-        assert self._table is not None, "told without a table"
+        assert self._table is not None, "notified without a table"
         now_ms = now_of(event, self._mode, so="no partition is done by it")
         pending = decode(state).written(event.partitions, now_ms)
         pending, done, skipped = pending.split(
@@ -87,11 +87,11 @@ class MarkDone:
         try:
             return None if local is None else epoch_ms(local, self._zone)
         except (OverflowError, ValueError, OSError):
-            # At the ends of the calendar there is no other zone.
+            # At the ends of the calendar a zone cannot be applied.
             return None
 
     def _mark(self, done: list[WrittenPartition]) -> None:
-        """All actions for all partitions, and only then what went wrong: one must not hold up the others."""
+        """Run all actions for all partitions, then raise what failed: one failure must not hold up the others."""
         problems: list[str] = []
         for kind, action in self._actions.items():
             for partition in done:
@@ -102,11 +102,11 @@ class MarkDone:
                     break
                 except PwcError as error:
                     problems.append(f"{kind}: {error}")
-                except Exception as error:  # noqa: BLE001 - an action of one's own may raise anything
+                except Exception as error:  # noqa: BLE001 - an action of the user's may raise anything
                     problems.append(f"{kind} of {partition.path}: {type(error).__name__}: {error}")
         if problems:
-            more = f" And {len(problems) - _MOST_TOLD} more." if len(problems) > _MOST_TOLD else ""
-            raise PwcError(" ".join(problems[:_MOST_TOLD]) + more)
+            more = f" And {len(problems) - _MOST_SHOWN} more." if len(problems) > _MOST_SHOWN else ""
+            raise PwcError(" ".join(problems[:_MOST_SHOWN]) + more)
 
 
 def _needed(settings: Settings, key: str, what: str) -> int:
@@ -115,8 +115,8 @@ def _needed(settings: Settings, key: str, what: str) -> int:
     return settings.duration_ms(key, 0)
 
 
-def _check_partitioned(table: Table) -> None:
-    if not table.partition_source_columns:
+def _check_partitioned(table: ListenerTable) -> None:
+    if not table.partition_spec:
         raise OptionError(
             f"Nothing of {table.label} can be marked done: it has no partitions. Leave mark-done out of the option "
             "listeners, or write to a table that is partitioned by a time."

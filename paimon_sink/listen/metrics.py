@@ -19,7 +19,7 @@ from paimon_sink.core.strict_json import as_count, as_text, as_whole
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file
 from paimon_sink.listen.settings import Settings
-from paimon_sink.storage.durable import replace_local, write_new
+from paimon_sink.storage.local import replace_file
 
 __all__ = ["MetricTotals", "Metrics", "figures", "samples"]
 
@@ -29,7 +29,7 @@ _CURE = "Create it on the machine of the driver, for the user that Spark runs as
 
 
 class Metrics:
-    """Told of a batch, it writes the figures where its settings say."""
+    """Writes the figures of each batch to where its settings say."""
 
     def __init__(self, context: ListenerContext) -> None:
         settings = Settings(context)
@@ -46,7 +46,7 @@ class Metrics:
             # Counted already.
             return state
         totals = before.after(event)
-        # What may fail comes first, and of that first what may be done twice: a retry then leaves no second line.
+        # The idempotent write comes first: if it fails, the retry appends no second line.
         if self._prometheus is not None:
             self._expose(event, totals)
         line = json.dumps(figures(event, since_ms=before.at_ms), ensure_ascii=False)
@@ -59,8 +59,8 @@ class Metrics:
     def _expose(self, event: CommitEvent, totals: MetricTotals) -> None:
         assert self._prometheus is not None
         path = own_file(self._prometheus, table=event.table, location=event.location, commit_user=event.commit_user)
-        # All of it or nothing: the collector may read at any moment.
-        replace_local(str(path), exposition(samples(event, totals)).encode("utf-8", "replace"), write=write_new)
+        # Atomic: the collector may read at any moment.
+        replace_file(str(path), exposition(samples(event, totals)).encode("utf-8", "replace"))
 
 
 # ---------------------------------------------------------------- figures
@@ -68,7 +68,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class MetricTotals:
-    """What the listener keeps between batches: running totals of a commit user, and where they end."""
+    """The listener's state: running totals of a commit user, and the last commit in them."""
 
     commit: str | None = None
     at_ms: int | None = None
@@ -87,8 +87,8 @@ class MetricTotals:
             counts = {name: as_count(state[name]) for name in _COUNTS}
             return cls(as_text(state["commit"]), as_whole(state["at_ms"]), **counts)
         except (KeyError, TypeError, ValueError) as error:
-            # Such as another version kept. To fail here would be to fail for ever.
-            log.warning("The totals of the listener metrics cannot be read, they begin anew: %r", error)
+            # For example the state of another version. An error here would repeat with every batch.
+            log.warning("The totals of the listener metrics cannot be read and start again at zero: %r", error)
             return cls()
 
     def after(self, event: CommitEvent) -> MetricTotals:
@@ -96,7 +96,7 @@ class MetricTotals:
             self,
             commit=event.commit_id,
             at_ms=event.at_ms,
-            # Several that are told as one. After a takeover the numbers begin anew.
+            # An event may cover several batches. Batch ids do not count them: after a takeover they start again at 0.
             batches=self.batches + event.batches,
             rows=self.rows + event.rows,
             files=self.files + event.files,
@@ -110,7 +110,7 @@ _COUNTS = ("batches", "rows", "files", "bytes", "conflicts", "replays")
 
 
 def figures(event: CommitEvent, *, since_ms: int | None) -> dict[str, Any]:
-    """The line. What is not known is null, never zero. ``since_ms``: when the user committed before."""
+    """The line. An unknown value is null, never zero. ``since_ms``: when the user committed before."""
     return {
         "table": event.table,
         "location": event.location,
@@ -155,13 +155,13 @@ _COUNTERS = {
     "rows": "Rows committed.",
     "files": "Data files committed.",
     "bytes": "Bytes of the data files committed.",
-    "conflicts": "Rounds of a commit that were lost to other writers.",
-    "replays": "Batches that came again and were recognised as already committed.",
+    "conflicts": "Attempts of a commit that were lost to other writers.",
+    "replays": "Replayed batches that were recognised as already committed.",
 }
 
 
 def samples(event: CommitEvent, totals: MetricTotals) -> Iterator[Sample]:
-    """Counters and gauges of one user of one table. What is not known is left out."""
+    """Counters and gauges of one user of one table. Unknown values are left out."""
     labels = {"table": event.table, "user": event.commit_user, "location": event.location}
     for name, text in _COUNTERS.items():
         yield Sample(f"pwc_{name}_total", "counter", text, getattr(totals, name), labels)
@@ -178,7 +178,7 @@ def samples(event: CommitEvent, totals: MetricTotals) -> Iterator[Sample]:
             yield Sample(
                 "pwc_commit_duration_seconds",
                 "gauge",
-                "How long the last commit took, by phase, lost rounds included.",
+                "How long the last commit took, by phase, lost attempts included.",
                 event.timings_ms[phase] / 1000,
                 {**labels, "phase": phase},
             )
@@ -201,7 +201,7 @@ def _watermark_samples(event: CommitEvent, labels: dict[str, str]) -> Iterator[S
     yield Sample(
         "pwc_watermark_timestamp_seconds",
         "gauge",
-        "As far as event time has come. time() - pwc_watermark_timestamp_seconds is how far it is behind by now.",
+        "The watermark. time() - pwc_watermark_timestamp_seconds is how far event time is behind by now.",
         event.watermark_ms / 1000,
         labels,
     )
@@ -218,7 +218,7 @@ def _watermark_samples(event: CommitEvent, labels: dict[str, str]) -> Iterator[S
 
 
 def _file(text: str) -> Path:
-    """A file to append to: in a directory that is there."""
+    """A file to append to, in a directory that exists."""
     path = Path(text)
     if not path.is_absolute():
         raise BadValueError("must be an absolute path: the process that commits has a working directory of its own.")
@@ -243,7 +243,7 @@ def _append(path: Path, line: str) -> None:
     """Opened and closed each time, so that a rotated file is left alone. One write, so that lines do not mix."""
     data = line.encode("utf-8", "replace") + b"\n"
     with path.open("ab+", buffering=0) as file:
-        # A line that was cut off, by a full disk say, must not take this one with it.
+        # A line that was cut off, for example by a full disk, must not corrupt this one.
         if file.tell():
             file.seek(-1, os.SEEK_END)
             data = data if file.read(1) == b"\n" else b"\n" + data
@@ -253,7 +253,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def _logger(name: str) -> logging.Logger:
-    """By name. Where nobody set logging up, as in Spark's Python workers, its lines go to the standard error."""
+    """By name. Where logging is not configured, as in Spark's Python workers, its lines go to the standard error."""
     logger = logging.getLogger(name)
     if not logger.hasHandlers():
         logger.addHandler(logging.StreamHandler())

@@ -1,7 +1,7 @@
-"""The time that a partition's values name, as Paimon's ``partition.timestamp-pattern`` and ``-formatter`` say it. Pure.
+"""The time that a partition's values name, by the rules of Paimon's ``partition.timestamp-pattern`` and ``-formatter``.
 
-The pattern puts the values together (``$year-$month-$day``; none: the first value), the formatter reads the result. A
-formatter is written as in Java; of its letters those are known here that a partition's time is made of.
+Pure. The pattern joins the values (``$year-$month-$day``; none: the first value), the formatter parses the result. A
+formatter is written as in Java; only the letters for date and time of day are supported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PartitionTime:
         try:
             return (self.read or _read_default)(text)
         except (ValueError, OverflowError):
-            # A year that no calendar has.
+            # A year outside the calendar.
             return None
 
     def _text(self, values: Mapping[str, str | None]) -> str | None:
@@ -54,17 +54,17 @@ class PartitionTime:
         if not names:
             return None
         used = re.compile("|".join(rf"\${re.escape(name)}" for name in names))
-        if any(values[found[1:]] is None for found in used.findall(self.pattern)):
+        if any(values[name[1:]] is None for name in used.findall(self.pattern)):
             return None
-        return used.sub(lambda found: str(values[found.group()[1:]]), self.pattern)
+        return used.sub(lambda name: str(values[name.group()[1:]]), self.pattern)
 
 
 def _read_default(text: str) -> datetime | None:
-    """As Paimon's own formatters: what is too much is carried over, so that day 31 of April is the first of May."""
-    found = _DEFAULT.fullmatch(text)
-    if found is None:
+    """As Paimon's own formatters: overflow is carried over, so that day 31 of April is the first of May."""
+    match = _DEFAULT.fullmatch(text)
+    if match is None:
         return None
-    figures = {name: int(figure or 0) for name, figure in found.groupdict().items() if name != "S"}
+    figures = {name: int(figure or 0) for name, figure in match.groupdict().items() if name != "S"}
     years, month = divmod(figures["M"] - 1, 12)
     first = datetime(figures["y"] + years, month + 1, 1)
     return first + timedelta(
@@ -72,12 +72,12 @@ def _read_default(text: str) -> datetime | None:
         hours=figures["H"],
         minutes=figures["m"],
         seconds=figures["s"],
-        microseconds=int((found["S"] or "").ljust(6, "0")[:6]),
+        microseconds=int((match["S"] or "").ljust(6, "0")[:6]),
     )
 
 
 def formatter(text: str) -> Formatter:
-    """A reader for a formatter as Java writes it. Raises :class:`BadValueError` at one that is not known here."""
+    """A parser for a formatter as Java writes it. Raises :class:`BadValueError` for one that is not supported."""
     expression, seen = _expression(text)
     missing = [letter for letter in ("y", "M", "d") if letter not in seen]
     if missing:
@@ -110,7 +110,7 @@ def _group(letter: str, width: int, seen: set[str]) -> str:
         form = "[0-9]{1,2}" if width == 1 else f"[0-9]{{{width}}}"
     else:
         raise BadValueError(
-            f"has {letter * min(width, 10)}; yyyy, MM, dd, HH, mm, ss and SSS are known here, and 'text' in quotes."
+            f"has {letter * min(width, 10)}; yyyy, MM, dd, HH, mm, ss and SSS are supported, and 'text' in quotes."
         )
     if letter in seen:
         raise BadValueError(f"has {letter} twice.")
@@ -118,11 +118,11 @@ def _group(letter: str, width: int, seen: set[str]) -> str:
 
 
 def _read(compiled: re.Pattern[str], text: str) -> datetime | None:
-    """As Java's formatters by default: a day that its month has not is the last of it, all else must be right."""
-    found = compiled.fullmatch(text)
-    if found is None:
+    """As Java's formatters by default: day 31 of a shorter month is its last day, all else must be valid."""
+    match = compiled.fullmatch(text)
+    if match is None:
         return None
-    parts = found.groupdict()
+    parts = match.groupdict()
     year = int(parts["y"]) + (2000 if len(parts["y"]) == 2 else 0)
     month, day = int(parts["M"]), int(parts["d"])
     time = {letter: int(parts.get(letter) or 0) for letter in _MOST}

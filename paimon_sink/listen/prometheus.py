@@ -1,4 +1,4 @@
-"""Figures as text that node_exporter's textfile collector reads: Prometheus' text format, version 0.0.4."""
+"""Figures in Prometheus' text format, version 0.0.4, for node_exporter's textfile collector."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 __all__ = ["SUFFIX", "Sample", "exposition", "own_file"]
 
 SUFFIX = ".prom"
-"""The collector reads no others."""
+"""The collector reads no other files."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _MOST_OF_A_NAME = 60
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One figure. Those of one name stand together and share its help."""
+    """One figure. Samples of one name must be adjacent; they share its help."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ def exposition(samples: Iterable[Sample]) -> str:
 
 
 def own_file(path: Path, *, table: str, location: str, commit_user: str) -> Path:
-    """The file of one user of one table: several streams may be given one path, and none may write over another's."""
+    """The file of one user of one table: streams that share a path must not overwrite each other's figures."""
     whole = "\n".join((table, location, commit_user))
     short = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     readable = _NOT_IN_A_NAME.sub("-", table)[-_MOST_OF_A_NAME:].strip("-.")

@@ -1,4 +1,4 @@
-"""A listener's errors are kept in the table and logged. What it was trusted with must not be in them."""
+"""Keeps secrets out of a listener's errors, which are logged and stored in the table."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["RedactingListener", "redact", "secrets_in"]
 log = logging.getLogger(__name__)
 
 _SHORTEST = 6
-"""Shorter pieces of an address give nothing away, and would be found in every other word."""
+"""Shorter pieces of an address are no secrets, and occur in ordinary words."""
 
 
 def secrets_in(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """What must not be shown of some settings: values by their names, and of addresses all that may be a login."""
-    found = {value for key, value in settings.items() if is_secret(key, value)}
+    """The secrets in some settings: values by the names of their keys, and any part of an address that may be one."""
+    secrets = {value for key, value in settings.items() if is_secret(key, value)}
     for value in settings.values():
-        found.update(_login_of(value))
-    return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST), key=len, reverse=True))
+        secrets.update(_login_of(value))
+    return tuple(sorted((secret for secret in secrets if len(secret) >= _SHORTEST), key=len, reverse=True))
 
 
 def _login_of(value: str) -> Iterable[str]:
@@ -38,14 +38,14 @@ def _login_of(value: str) -> Iterable[str]:
         return
     if not address.scheme or not address.netloc:
         return
-    # Tokens stand in paths as well, as those of web hooks do.
+    # Paths may hold tokens too, as those of web hooks do.
     pieces = [*filter(None, login), *address.path.split("/"), address.query, *re.split("[&;=]", address.query)]
     for piece in pieces:
         yield from (piece, unquote(piece), quote(unquote(piece), safe=""), unquote_plus(piece))
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Text that can be shown and written: without secrets, and without half characters, as file names may have."""
+    """The text without secrets, and without unpaired surrogates, which file names may hold and UTF-8 cannot."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
@@ -53,17 +53,17 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def describe_error(error: BaseException, secrets: Iterable[str]) -> str:
-    """An error in one line, whatever it is made of."""
+    """An error in one line."""
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 - its text is made by whoever wrote the listener
-        text = "it cannot say why"
+    except Exception:  # noqa: BLE001 - the listener's own __str__ may fail
+        text = "it has no readable text"
     return redact(text if isinstance(error, PwcError) else f"{type(error).__name__}: {text}", secrets)
 
 
 @dataclass(frozen=True)
 class RedactingListener:
-    """A listener whose errors say nothing they should not."""
+    """A listener whose errors hold no secrets."""
 
     listener: CommitListener
     secrets: tuple[str, ...] = field(default=(), repr=False)
@@ -73,5 +73,5 @@ class RedactingListener:
             return self.listener.on_commit(event, state)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a listener may raise anything
             log.debug("A listener failed: %s", redact("".join(traceback.format_exception(error)), self.secrets))
-            # Not from it: its own words would be shown with it.
+            # Without a cause: its unredacted text would be shown too.
             raise PwcError(describe_error(error, self.secrets)) from None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import TypeVar
 
 from paimon_sink.core import option_values as values
 from paimon_sink.core.errors import OptionError
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_secrets import Masked, quoted, quoted_key
 from paimon_sink.core.option_values import BadValueError
 from paimon_sink.listen.loading import ListenerContext
@@ -109,8 +109,8 @@ class Settings:
         for key in self._given:
             if key in self._known or key.startswith(tuple(self._groups)):
                 continue
-            near = get_close_matches(key[:100], self._known, n=1)
-            cure = f"did you mean {near[0]}?" if near else f"there are {', '.join(self._known) or 'none'}."
+            nearest = nearest_name(key, self._known)
+            cure = f"did you mean {nearest}?" if nearest else f"there are {', '.join(self._known) or 'none'}."
             found.append(f"{quoted_key(key)} is no setting of the listener {self._name}; {cure}")
         return found
 

@@ -1,7 +1,7 @@
-"""When a tag is due and what it is called, as Paimon's automatic tags are. Pure.
+"""Decides when a tag is due and what its name is, by the rules of Paimon's automatic tags. Pure.
 
-A tag bears the name of the period that is over. The first one is due at once; the next when the period after the last
-one is over too, by the delay. After a pause only the latest period gets a tag: no snapshot is of those between.
+A tag has the name of a period that is over. The first is due at once; the next once the following period has ended and
+the delay has passed. After a pause only the latest period gets a tag: there is no snapshot of those in between.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ class Periods:
         return period + self.length
 
     def name(self, period: datetime) -> str:
-        # Years below 1000 keep their zeros, which not every platform writes by itself.
+        # Years below 1000 keep their leading zeros, which not every platform writes.
         return period.strftime(_FORMS[self.period, self.formatter].replace("%Y", f"{period.year:04}"))
 
     def read(self, name: str) -> datetime | None:
-        """The period of a tag that this listener may have made. A name that says more than that is somebody else's."""
+        """The period of a tag that this listener may have made. A name with more in it is somebody else's."""
         try:
-            found = datetime.strptime(name, _FORMS[self.period, self.formatter])
+            period = datetime.strptime(name, _FORMS[self.period, self.formatter])
         except ValueError:
             return None
-        return found if self.name(found) == name else None
+        return period if self.name(period) == name else None
 
     def latest(self, names: Iterable[str]) -> datetime | None:
-        return max((found for found in map(self.read, names) if found is not None), default=None)
+        return max((period for period in map(self.read, names) if period is not None), default=None)
 
     def too_many(self, names: Iterable[str], *, keep: int, new: str) -> list[str]:
-        """The oldest beyond ``keep``. Never the one that was just made, whatever others are called."""
-        own = sorted((found, name) for name in names if (found := self.read(name)) is not None)
+        """The oldest beyond ``keep``, but never the one that was just made."""
+        own = sorted((period, name) for name in names if (period := self.read(name)) is not None)
         return [name for _, name in own[: max(len(own) - keep, 0)] if name != new]

@@ -1,6 +1,6 @@
-"""The listener ``tags``: gives the first snapshot after each day or hour a name, which keeps it from expiring.
+"""The listener ``tags``: tags the first snapshot after each day or hour, which keeps it from expiring.
 
-That a tag is there is what counts, so being told twice does no harm: a name that is taken stays what it is.
+It is idempotent: a tag that exists is never moved, so an event may be delivered twice.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.formats.base import Table
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.local_time import local_time, mode_and_zone, now_of
 from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.table import ListenerTable
 from paimon_sink.listen.tag_periods import DAILY, DASHES, HOURLY, NO_DASHES, NO_DASHES_NO_SPACES, Periods
 
 __all__ = ["Tags"]
@@ -38,7 +38,7 @@ class Tags:
         self._table = context.table
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
-        assert self._table is not None, "told without a table"
+        assert self._table is not None, "notified without a table"
         now_ms = now_of(event, self._mode, so="no tag is due by it")
         if now_ms is None:
             return state
@@ -53,7 +53,7 @@ class Tags:
         name = self._periods.name(period)
         if not self._table.tag(name, event.snapshot_id):
             log.warning(
-                "Snapshot %d of %s is gone or about to go, so the next one gets the tag %s",
+                "Snapshot %d of %s has expired or is about to, so the next one gets the tag %s",
                 *(event.snapshot_id, event.table, name),
             )
             return self._state(following)
@@ -61,20 +61,20 @@ class Tags:
         self._drop_old(self._table, name)
         return self._state(self._periods.after(period))
 
-    def _following(self, state: Any, table: Table) -> datetime | None:
-        """The period after the last that has a tag: as noted, or as the tags themselves tell."""
-        noted = state.get(self._periods.period) if isinstance(state, dict) else None
-        if isinstance(noted, str):
-            return datetime.fromisoformat(noted)
+    def _following(self, state: Any, table: ListenerTable) -> datetime | None:
+        """The period after the last that has a tag: from the state, or else from the tags themselves."""
+        following = state.get(self._periods.period) if isinstance(state, dict) else None
+        if isinstance(following, str):
+            return datetime.fromisoformat(following)
         latest = self._periods.latest(table.tag_names())
         return None if latest is None else self._periods.after(latest)
 
     def _state(self, following: datetime | None) -> Any:
         return None if following is None else {self._periods.period: following.isoformat()}
 
-    def _drop_old(self, table: Table, new: str) -> None:
+    def _drop_old(self, table: ListenerTable, new: str) -> None:
         if self._keep is None:
             return
         for name in self._periods.too_many(table.tag_names(), keep=self._keep, new=new):
             table.drop_tag(name)
-            log.info("The tag %s of %s is gone: %d are kept", name, table.label, self._keep)
+            log.info("Dropped the tag %s of %s: %d are kept", name, table.label, self._keep)

@@ -9,27 +9,29 @@ import logging
 import zlib
 from collections.abc import Callable
 
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.core.option_groups import UpkeepOptions
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.compact import compact_groups
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.groups import plan_incremental
 
-__all__ = ["auto_compact", "auto_expire", "is_due", "post_commit_maintenance"]
-
 log = logging.getLogger(__name__)
 
 
-def post_commit_maintenance(table: Table, options: SinkOptions, plan: Plan) -> None:
-    """Do what the options ask for. Each chore looks first, and costs next to nothing where there is nothing to do."""
+def post_commit_maintenance(table: Table, options: UpkeepOptions, plan: Plan, *, target_bytes: int) -> None:
+    """Do what the options ask for; ``target_bytes`` is what tasks aim at with a file.
+
+    Each chore looks first, and costs next to nothing where there is nothing to do.
+    """
     for name, chore in _CHORES.items():
         try:
-            chore(table, options, plan)
+            chore(table, options, plan, target_bytes)
         except Exception as error:  # noqa: BLE001 - the batch is in, whatever becomes of this
             log.warning("Could not %s of %s after a commit, a later one tries again: %s", name, table.label, error)
 
 
-def auto_expire(table: Table, options: SinkOptions, plan: Plan) -> None:
+def auto_expire(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:
     """Remove the oldest snapshots, a few at a time."""
     if options.expire_older_than_ms is None:
         return
@@ -39,14 +41,14 @@ def auto_expire(table: Table, options: SinkOptions, plan: Plan) -> None:
         log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
 
 
-def auto_compact(table: Table, options: SinkOptions, plan: Plan) -> None:
+def auto_compact(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:
     """Rewrite the small files of the partitions that a batch wrote, when it is its turn to look."""
     if options.compact_min_files is None or plan.batch_id is None or not is_due(plan, options.compact_min_files):
         return
     written = {file.partition for file in plan.files}
     groups = plan_incremental(
-        (file for file in table.live_files() if file.partition in written),
-        target_bytes=options.target_file_size_bytes,
+        (file for file in table.scans.live_files() if file.partition in written),
+        target_bytes=target_bytes,
         min_files=options.compact_min_files,
         most_bytes=options.compact_max_bytes,
     )
@@ -60,7 +62,7 @@ def is_due(plan: Plan, every: int) -> bool:
     return zlib.crc32(f"{plan.commit_user} {plan.batch_id}".encode()) % every == 0
 
 
-_CHORES: dict[str, Callable[[Table, SinkOptions, Plan], None]] = {
+_CHORES: dict[str, Callable[[Table, UpkeepOptions, Plan, int], None]] = {
     "compact small files": auto_compact,
     "expire snapshots": auto_expire,
 }

@@ -14,13 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from paimon_sink.core.clock import Clock, SystemClock
-from paimon_sink.core.deletion_intents import encode_deletion_intent, new_temp_name
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.formats.audit import FileKind, Problem, ProblemKind, StoredFile
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.storage.store import Upload
-
-__all__ = ["LEAST_AGE_MS", "CleanReport", "Leftover", "Progress", "clean"]
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +113,7 @@ def _is_ended(table: Table, upload: Upload) -> bool:
 
 def _unfinished(table: Table, before_ms: int) -> tuple[Upload, ...] | None:
     """Uploads of the table's own forms that are old. Some stores do not list uploads, or not to everybody."""
-    audit, root = table.audit(), table.location.rstrip("/") + "/"
+    audit, root = table.upkeep.audit(), table.location.rstrip("/") + "/"
     try:
         uploads = list(table.store.uploads(table.location))
     except StorageError as error:
@@ -138,19 +135,12 @@ def _is_old(file: Leftover, before_ms: int) -> bool:
 
 def _clock_of_the_store(table: Table) -> int:
     """Its ages are by its own clock. One that is behind ours would make a new file look old."""
-    path = table.store.join(table.location, table.temp_file_path(new_temp_name("clock")))
-    table.store.write(path, b"")
-    try:
-        found = [file for file in table.store.walk(path.rpartition("/")[0]) if file.path == path]
-    finally:
-        with suppress(PwcError, OSError):
-            table.store.delete(path)
-    told = found[0].modified_ms if found else None
-    if told is None:
+    clock_ms = table.side_files.store_clock_ms()
+    if clock_ms is None:
         raise CorruptTableError(
             f"Cannot clean {table.label}: its store does not tell how old files are. Nothing was deleted."
         )
-    return told
+    return clock_ms
 
 
 @dataclass(frozen=True)
@@ -162,7 +152,7 @@ class _Listing:
 
     @classmethod
     def of(cls, table: Table, before_ms: int) -> _Listing:
-        audit, root = table.audit(), table.location.rstrip("/") + "/"
+        audit, root = table.upkeep.audit(), table.location.rstrip("/") + "/"
         names = ((listed.path.removeprefix(root), listed) for listed in table.store.walk(table.location))
         files = tuple(Leftover(name, audit.kind(name), file.size_bytes, file.modified_ms) for name, file in names)
         return cls(files, frozenset(file.path for file in files if _is_old(file, before_ms)))
@@ -180,15 +170,15 @@ def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
 
 
 def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str], list[Problem]]:
-    audit = table.audit()
-    lines = audit.histories()
-    total, done = sum(len(line.snapshot_infos) for line in lines), 0
+    audit = table.upkeep.audit()
+    histories = audit.histories()
+    total, done = sum(len(history.snapshots) for history in histories), 0
     files: dict[str, StoredFile] = {}
     problems: list[Problem] = []
-    for line in lines:
-        problems += line.problems
-        for snapshot_info in line.snapshot_infos:
-            contents = audit.contents(line, snapshot_info)
+    for history in histories:
+        problems += history.problems
+        for snapshot in history.snapshots:
+            contents = audit.contents(history, snapshot)
             problems += contents.problems
             files.update((file.path, file) for file in contents.entered)
             done += 1
@@ -221,20 +211,15 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
 def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
     if not orphans:
         return 0
-    notice = table.store.join(table.location, table.temp_file_path(new_temp_name()))
-    table.store.write(notice, encode_deletion_intent(file.path for file in orphans))
-    try:
-        # After the notice: a batch may have landed since the first reading, or be about to.
+    with table.side_files.announced_deletion(file.path for file in orphans):
+        # After the announcement: a batch may have landed since the first reading, or be about to.
         spared = _spared(table, before_ms, tell)
         doomed = [file.path for file in orphans if file.path not in spared]
         for start in range(0, len(doomed), _AT_ONCE):
-            # May go: it is old, no reading named it, and whoever commits from now on sees the notice.
+            # May go: it is old, no reading named it, and whoever commits from now on sees the announcement.
             some = doomed[start : start + _AT_ONCE]
             table.store.delete_many(table.store.join(table.location, path) for path in some)
             tell("files", start + len(some), len(doomed))
-    finally:
-        with suppress(PwcError, OSError):
-            table.store.delete(notice)
     return len(doomed)
 
 
@@ -242,7 +227,7 @@ def _spared(table: Table, before_ms: int, tell: Progress) -> set[str]:
     """What is named by now, and what commits under way have written manifests for. Those of dead ones get old too."""
     listing = _Listing.of(table, before_ms)
     named = _references(table, listing, tell)
-    audit = table.audit()
+    audit = table.upkeep.audit()
     for file in listing.files:
         if file.kind is FileKind.MANIFEST and file.path not in named and file.path not in listing.old:
             with suppress(FileNotFoundError):

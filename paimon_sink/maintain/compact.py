@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
-from paimon_sink.commit.fold import written_files
+from paimon_sink.commit.fold import fold_rewrite
 from paimon_sink.core.errors import (
     CorruptTableError,
     FilesReplacedError,
@@ -26,24 +26,11 @@ from paimon_sink.core.errors import (
     TableChangedError,
 )
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import CommitKind, Filter, LiveFile, Plan, Table
+from paimon_sink.core.options import Options
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import Filter, LiveFile
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
 from paimon_sink.write.task import write_task
-
-__all__ = [
-    "COMMIT_USER",
-    "Compaction",
-    "CompactionPlan",
-    "PartitionPlan",
-    "Rewrite",
-    "compact_groups",
-    "discard",
-    "plan",
-    "plan_from_options",
-    "publish",
-    "rewrite",
-]
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +69,7 @@ class CompactionPlan:
 
 def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequence[Filter] = ()) -> CompactionPlan:
     """Look at the newest snapshot, or at the partitions that the filters leave of it."""
-    live = table.live_files(filters)
+    live = table.scans.live_files(filters)
     groups = plan_groups(live, target_bytes=target_bytes, min_files=min_files)
     return CompactionPlan(
         table=table.label,
@@ -93,17 +80,17 @@ def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequen
     )
 
 
-def plan_from_options(table: Table, options: SinkOptions, filters: Sequence[Filter]) -> CompactionPlan:
+def plan_from_options(table: Table, options: Options, filters: Sequence[Filter]) -> CompactionPlan:
     """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
-    if options.where is not None:
+    if options.read.where is not None:
         raise OptionError(
             f"Cannot compact {table.label}: where chooses rows, and a compaction takes whole files. Choose partitions "
             "with partition.*."
         )
     return plan(
         table,
-        target_bytes=options.target_file_size_bytes,
-        min_files=options.compact_min_files or _MIN_FILES,
+        target_bytes=options.write.target_file_size_bytes,
+        min_files=options.upkeep.compact_min_files or _MIN_FILES,
         filters=filters,
     )
 
@@ -160,7 +147,7 @@ def rewrite(table: Table, group: Group) -> TaskMessage:
     strange = [file for file in message.files if file.partition != group.partition]
     if strange:
         # May go: the message never left this function.
-        table.drop_files(file.path for file in message.files)
+        table.files.drop(file.path for file in message.files)
         raise TableChangedError(
             f"Cannot compact {table.label}: rows of {_name(group)} belong to another partition now, such as those of "
             f"{strange[0].path}. Nothing was committed. Either the partitioning changed meanwhile, then run it again; "
@@ -172,7 +159,7 @@ def rewrite(table: Table, group: Group) -> TaskMessage:
 def _rows(table: Table, group: Group) -> Iterator[pa.RecordBatch]:
     for file in group.files:
         rows = 0
-        for batch in table.read_split(file.split, table.schema.names):
+        for batch in table.scans.read_split(file.split, table.schema.names):
             rows += batch.num_rows
             yield batch
         if rows != file.rows:
@@ -184,7 +171,7 @@ def _rows(table: Table, group: Group) -> Iterator[pa.RecordBatch]:
 
 def _is_overtaken(table: Table, group: Group) -> bool:
     try:
-        return not group.paths <= {file.path for file in table.live_files()}
+        return not group.paths <= {file.path for file in table.scans.live_files()}
     except (OSError, PwcError):
         # Then the error that led here says more.
         return False
@@ -227,57 +214,45 @@ def publish(
     Groups that were overtaken while they were rewritten are dropped, with their new files. Raises
     ``FilesReplacedError`` when none is left, or when one is overtaken in the very moment of the commit.
     """
-    live = {file.path for file in table.live_files()} if rewrites else set()
-    standing = [found for found in rewrites if found.group.paths <= live]
-    overtaken = [found for found in rewrites if not found.group.paths <= live]
+    live = {file.path for file in table.scans.live_files()} if rewrites else set()
+    intact = [done for done in rewrites if done.group.paths <= live]
+    overtaken = [done for done in rewrites if not done.group.paths <= live]
     # May go: what they would replace is gone. Those that are in were published before, by somebody else.
-    table.drop_files(file.path for found in overtaken for file in found.message.files if file.path not in live)
+    table.files.drop(file.path for done in overtaken for file in done.message.files if file.path not in live)
     conflicts += len(overtaken)
-    if not standing:
+    if not intact:
         if not conflicts:
             return Compaction(table.label)
         raise FilesReplacedError(
             f"Cannot compact {table.label}: others replaced or deleted files of all {conflicts} groups meanwhile. "
             "Nothing was committed; run it again."
         )
-    outcome = (coordinator or Coordinator(table, _POLICY, properties or {})).replace_files(_plan(standing))
-    files = [file for found in standing for file in found.message.files]
-    log.info("%d groups of files of %s are compacted in snapshot %s", len(standing), table.label, outcome.snapshot_id)
+    outcome = (coordinator or Coordinator(table, _POLICY, properties or {})).replace_files(
+        fold_rewrite(
+            [done.message for done in intact],
+            table=table.label,
+            commit_user=f"{COMMIT_USER}-{uuid.uuid4()}",
+            removed=(path for done in intact for path in done.group.paths),
+        )
+    )
+    files = [file for done in intact for file in done.message.files]
+    log.info("%d groups of files of %s are compacted in snapshot %s", len(intact), table.label, outcome.snapshot_id)
     return Compaction(
         table=table.label,
         snapshot_id=outcome.snapshot_id,
-        groups=len(standing),
+        groups=len(intact),
         conflicts=conflicts,
-        files_before=sum(len(found.group.files) for found in standing),
+        files_before=sum(len(done.group.files) for done in intact),
         files_after=len(files),
-        bytes_before=sum(found.group.size_bytes for found in standing),
+        bytes_before=sum(done.group.size_bytes for done in intact),
         bytes_after=sum(file.size_bytes for file in files),
         rows=sum(file.rows for file in files),
     )
 
 
-def _plan(rewrites: Sequence[Rewrite]) -> Plan:
-    messages = [found.message for found in rewrites]
-    identities = {message.table_identity for message in messages}
-    if len(identities) > 1:
-        raise TableChangedError(
-            "The table was dropped and created again while it was compacted. Nothing was committed; run it again."
-        )
-    return Plan(
-        commit_user=f"{COMMIT_USER}-{uuid.uuid4()}",
-        batch_id=None,
-        query_id=None,
-        files=written_files(messages),
-        replace=CommitKind.REWRITE,
-        table_identity=identities.pop(),
-        schema_ids=frozenset(message.schema_id for message in messages),
-        removed=frozenset(path for found in rewrites for path in found.group.paths),
-    )
-
-
 def discard(table: Table, rewrites: Sequence[Rewrite]) -> None:
     """Delete what was written for groups that nobody tried to publish."""
-    table.drop_files(file.path for found in rewrites for file in found.message.files)
+    table.files.drop(file.path for done in rewrites for file in done.message.files)
 
 
 # ---------------------------------------------------------------- all of it, in this process

@@ -12,12 +12,11 @@ from itertools import islice, takewhile
 
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError
-from paimon_sink.formats.base import SnapshotInfo, Table
-from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
-__all__ = ["ExpiryReport", "Retention", "choose", "expire"]
-
-_ROUNDS = 10
+_ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
@@ -40,46 +39,46 @@ class ExpiryReport:
     removed: Expired = field(default_factory=Expired)
 
 
-def choose(standing: ExpirySource, retention: Retention, *, now_ms: int) -> list[SnapshotInfo]:
+def choose(source: ExpirySource, retention: Retention, *, now_ms: int) -> list[SnapshotInfo]:
     """The snapshots that may go, oldest first. Pins are asked for only when there are some."""
     old: dict[int, SnapshotInfo] = {}
     kept: set[int] = set()
     # In order, what lies behind the most that may go need not be read.
-    most = retention.most if standing.goes_in_order else None
-    for line in standing.lineages():
-        going = {found.snapshot_id: found for found in islice(_old(line, retention, now_ms), most)}
+    most = retention.most if source.goes_in_order else None
+    for lineage in source.lineages():
+        going = {snapshot.snapshot_id: snapshot for snapshot in islice(_old(lineage, retention, now_ms), most)}
         old |= going
-        if not standing.goes_in_order and not line.only_by_age:
-            kept |= {found.snapshot_id for found in line.oldest_first} - going.keys()
+        if not source.goes_in_order and not lineage.only_by_age:
+            kept |= {snapshot.snapshot_id for snapshot in lineage.oldest_first} - going.keys()
     for snapshot_id in kept & old.keys():
         del old[snapshot_id]
     if not old:
         return []
-    pins = standing.pins()
-    if standing.goes_in_order:
-        free = list(takewhile(lambda found: found.snapshot_id not in pins, old.values()))
+    pins = source.pins()
+    if source.goes_in_order:
+        free = list(takewhile(lambda snapshot: snapshot.snapshot_id not in pins, old.values()))
     else:
-        free = [found for found in old.values() if found.snapshot_id not in pins]
-        free.sort(key=lambda found: found.at_ms)
+        free = [snapshot for snapshot in old.values() if snapshot.snapshot_id not in pins]
+        free.sort(key=lambda snapshot: snapshot.at_ms)
     return free[: retention.most]
 
 
-def _old(line: SnapshotLineage, retention: Retention, now_ms: int) -> Iterator[SnapshotInfo]:
-    """The snapshots of a line, oldest first, up to the first that is too young or among the newest."""
-    if line.only_by_age and retention.older_than_ms is None:
+def _old(lineage: SnapshotLineage, retention: Retention, now_ms: int) -> Iterator[SnapshotInfo]:
+    """The snapshots of a lineage, oldest first, up to the first that is too young or among the newest."""
+    if lineage.only_by_age and retention.older_than_ms is None:
         return
-    age_ms = max(retention.older_than_ms or 0, line.keep_ms)
-    by_age = retention.older_than_ms is not None or line.keep_ms > 0
-    keep_last = 0 if line.only_by_age else max(retention.keep_last or 1, line.keep_last, 1)
+    age_ms = max(retention.older_than_ms or 0, lineage.keep_ms)
+    by_age = retention.older_than_ms is not None or lineage.keep_ms > 0
+    keep_last = 0 if lineage.only_by_age else max(retention.keep_last or 1, lineage.keep_last, 1)
     spare: int | None = None
-    for position, found in enumerate(line.oldest_first):
-        if by_age and found.at_ms >= now_ms - age_ms:
+    for position, snapshot in enumerate(lineage.oldest_first):
+        if by_age and snapshot.at_ms >= now_ms - age_ms:
             return
         if spare is None:
-            spare = line.size() - keep_last
+            spare = lineage.size() - keep_last
         if position >= spare:
             return
-        yield found
+        yield snapshot
 
 
 def expire(
@@ -92,18 +91,18 @@ def expire(
 ) -> ExpiryReport:
     """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself."""
     clock, backoff = clock or SystemClock(), backoff or Backoff()
-    for attempt in range(1, _ROUNDS + 1):
-        chosen = choose(table.expiry_source(), retention, now_ms=clock.now_ms())
+    for attempt in range(1, _ATTEMPTS + 1):
+        chosen = choose(table.upkeep.expiry_source(), retention, now_ms=clock.now_ms())
         if dry_run or not chosen:
             return ExpiryReport(table.label, dry_run, tuple(chosen))
         try:
-            removed = table.expire([found.snapshot_id for found in chosen])
+            removed = table.upkeep.expire([snapshot.snapshot_id for snapshot in chosen])
         except CommitConflictError:
             # The table moved on. Nothing of this choice holds any more.
             backoff.wait(clock, attempt)
             continue
         return ExpiryReport(table.label, dry_run, tuple(chosen), removed)
     raise CommitConflictError(
-        f"Cannot expire snapshots of {table.label}: the table changed in each of {_ROUNDS} rounds. Run it again when "
-        "fewer jobs commit or expire there."
+        f"Cannot expire snapshots of {table.label}: the table changed in each of {_ATTEMPTS} attempts. Run it again "
+        "when fewer jobs commit or expire there."
     )

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
-from paimon_sink.formats.base import LiveFile
+from paimon_sink.formats.values import LiveFile
+from paimon_sink.write.files import FULL_SHARE
 
-__all__ = ["Group", "Partition", "files_after", "plan_groups", "plan_incremental", "small_files"]
+__all__ = ["Group", "Partition", "files_after", "plan_groups", "plan_incremental", "undersized_files"]
 
 Partition = tuple[str | None, ...]
 
-_SMALL = 0.85
-"""A file below this fraction of the target is rewritten. Writers close files from 0.9 of it on; and a partition full of
-files that are just large enough has less than a fifth too many of them."""
+_UNDERSIZED_SHARE = 0.85
+"""A file below this share of the target is rewritten. Below ``FULL_SHARE``, at which writers close a file. A partition
+whose files are all just large enough has less than a fifth too many of them. What metrics count as a *small* file is
+far below: a quarter of the target (``commit.figures``)."""
 _TARGETS_A_GROUP = 8
 """A task writes about so many files of the target size. One at a time would leave files half full at each seam."""
 _SEAM = 0.1
 """A rest smaller than this fraction of the target is spread over the other files."""
-_CLOSED_AT = 0.9
-"""A writer closes a file at this fraction of its target (``write.files``)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Group:
     def file_bytes(self) -> int:
         """The size at which its writer starts a new file: no small rest is left if the files can take it."""
         even = self.size_bytes / self.estimated_files
-        return math.ceil(max(self.target_bytes, 1.02 * even / _CLOSED_AT))
+        return math.ceil(max(self.target_bytes, 1.02 * even / FULL_SHARE))
 
     def to_bytes(self) -> bytes:
         body = {
@@ -90,7 +90,7 @@ def plan_groups(files: Iterable[LiveFile], *, target_bytes: int, min_files: int 
     A partition with fewer than ``min_files`` small ones is left alone, and so is what would not become less.
     """
     groups: list[Group] = []
-    for small in small_files(files, target_bytes=target_bytes).values():
+    for small in undersized_files(files, target_bytes=target_bytes).values():
         if len(small) >= min_files:
             cut = (Group(piece, target_bytes) for piece in _cut(small, target_bytes))
             groups += [group for group in cut if group.estimated_files < len(group.files)]
@@ -104,7 +104,7 @@ def plan_incremental(files: Iterable[LiveFile], *, target_bytes: int, min_files:
     when its file at least doubles: a few times in all, not once for every few batches.
     """
     groups: list[Group] = []
-    for small in small_files(files, target_bytes=target_bytes).values():
+    for small in undersized_files(files, target_bytes=target_bytes).values():
         taken: list[LiveFile] = []
         size = 0
         for file in sorted(small, key=lambda file: file.size_bytes):
@@ -120,13 +120,13 @@ def plan_incremental(files: Iterable[LiveFile], *, target_bytes: int, min_files:
     return groups
 
 
-def small_files(files: Iterable[LiveFile], *, target_bytes: int) -> Mapping[Partition, list[LiveFile]]:
-    """The files of each partition that are too small, in their order."""
-    found: dict[Partition, list[LiveFile]] = {}
+def undersized_files(files: Iterable[LiveFile], *, target_bytes: int) -> Mapping[Partition, list[LiveFile]]:
+    """The files of each partition that compaction may rewrite, in their order."""
+    by_partition: dict[Partition, list[LiveFile]] = {}
     for file in files:
-        if file.size_bytes < _SMALL * target_bytes:
-            found.setdefault(file.partition, []).append(file)
-    return found
+        if file.size_bytes < _UNDERSIZED_SHARE * target_bytes:
+            by_partition.setdefault(file.partition, []).append(file)
+    return by_partition
 
 
 def files_after(count: int, groups: Iterable[Group]) -> int:

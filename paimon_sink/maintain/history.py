@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from paimon_sink.commit.journal import ListenerJournal
-from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
-
-__all__ = ["BatchFigures", "History", "HistoryTotals", "ListenerState", "User", "history", "rows_per_s"]
+from paimon_sink.core.properties import PREFIX
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import SnapshotInfo
 
 _MOST_DIGITS = 18
 """No figure of ours is longer, and int() refuses very long ones."""
@@ -174,25 +174,25 @@ def rows_per_s(found: History, *, over_ms: int) -> float | None:
 
 
 def history(
-    snapshot_infos: Sequence[SnapshotInfo],
+    snapshots: Sequence[SnapshotInfo],
     *,
     ledger: Mapping[str, LedgerEntry],
     now_ms: int,
     user: str | None = None,
-    books: Mapping[str, ListenerJournal] | None = None,
+    journals: Mapping[str, ListenerJournal] | None = None,
 ) -> History:
     """The figures of all snapshots, or of one user's. ``ledger`` was read before the snapshots were."""
-    chosen = [found for found in snapshot_infos if user is None or found.commit_user == user]
+    chosen = [found for found in snapshots if user is None or found.commit_user == user]
     entries = tuple(_entries(chosen))
     known = {name: entry for name, entry in ledger.items() if user is None or name == user}
-    heard = {name: journal for name, journal in (books or {}).items() if user is None or name == user}
+    heard = {name: journal for name, journal in (journals or {}).items() if user is None or name == user}
     listeners = tuple(sorted(_listeners(entries, heard), key=_urgency))
     return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms, listeners)
 
 
-def _entries(snapshot_infos: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
+def _entries(snapshots: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
     before: dict[str, int] = {}
-    for found in snapshot_infos:
+    for found in snapshots:
         name = found.commit_user
         last_ms = None
         if name is not None and not found.is_rewrite:
@@ -202,7 +202,7 @@ def _entries(snapshot_infos: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
 
 
 def _entry(found: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
-    own = {key: _number(found.properties.get(f"pwc.{key}")) for key in _OWN} if found.commit_id is not None else {}
+    own = {key: _number(found.properties.get(f"{PREFIX}{key}")) for key in _OWN} if found.commit_id is not None else {}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = found.rows_added if found.kind == "append" else None
     rows = _first(own.get("rows"), others_rows)
@@ -250,9 +250,9 @@ def _user(name: str | None, entries: Sequence[BatchFigures]) -> User:
     return User(name, len(entries), rows, last.batch_id, entries[-1].at_ms, last.query_id)
 
 
-def _listeners(entries: Sequence[BatchFigures], books: Mapping[str, ListenerJournal]) -> Iterable[ListenerState]:
+def _listeners(entries: Sequence[BatchFigures], journals: Mapping[str, ListenerJournal]) -> Iterable[ListenerState]:
     times = {(entry.commit_user, entry.batch_id): entry.at_ms for entry in entries}
-    for user, journal in books.items():
+    for user, journal in journals.items():
         for name, progress in journal.listeners.items():
             first = next(iter(journal.owed_to(name)), None)
             # An event of several batches has the time of its last one.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from paimon_sink.commit.dispatch import current_journal
 from paimon_sink.commit.journal import ListenerJournal, ListenerProgress
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
-from paimon_sink.formats.base import LedgerEntry, SnapshotInfo, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import History, history
-
-__all__ = ["UNREADABLE", "Reading", "read_table"]
 
 UNREADABLE = "(cannot be read)"
 """In place of the names of listeners that nobody can tell."""
@@ -19,15 +19,15 @@ UNREADABLE = "(cannot be read)"
 
 @dataclass(frozen=True)
 class Reading:
-    snapshot_infos: Sequence[SnapshotInfo]
+    snapshots: Sequence[SnapshotInfo]
     """Oldest first."""
     ledger: Mapping[str, LedgerEntry]
-    books: Mapping[str, ListenerJournal]
+    journals: Mapping[str, ListenerJournal]
     """By commit user. Those without listeners have none."""
 
     def history(self, *, now_ms: int, user: str | None) -> History:
         """The figures of all snapshots, or of one user's."""
-        return history(self.snapshot_infos, ledger=self.ledger, books=self.books, now_ms=now_ms, user=user)
+        return history(self.snapshots, ledger=self.ledger, journals=self.journals, now_ms=now_ms, user=user)
 
 
 def read_table(
@@ -35,22 +35,22 @@ def read_table(
 ) -> Reading:
     """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
     # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
-    head = table.load_head(commit_user=user or "")
+    head = table.commits.load_head(commit_user=user or "")
     if head.table_identity != table.identity:
         raise TableChangedError(
             f"The table {table.label} was dropped and created again. Run it again to see the new one."
         )
     ledger = head.ledger.entries
-    told = {name: entry for name, entry in ledger.items() if entry.journal is not None and user in (None, name)}
+    with_journal = {name: entry for name, entry in ledger.items() if entry.journal is not None and user in (None, name)}
     return Reading(
-        snapshot_infos=table.history(known=known, newest=newest),
+        snapshots=table.upkeep.history(known=known, newest=newest),
         ledger=ledger,
-        books={name: _book(table, name, entry) for name, entry in told.items()},
+        journals={name: _journal(table, name, entry) for name, entry in with_journal.items()},
     )
 
 
-def _book(table: Table, name: str, entry: LedgerEntry) -> ListenerJournal:
-    """One that cannot be read is a trouble of its own, not of those who look."""
+def _journal(table: Table, name: str, entry: LedgerEntry) -> ListenerJournal:
+    """One that cannot be read is a problem of its own, not of those who look."""
     try:
         return current_journal(table, name, entry)
     except CorruptTableError as error:

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import PwcError, StorageError
 from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, StoredFile
-from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo, Table
-
-__all__ = ["Orphan", "Progress", "Report", "verify"]
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
+from paimon_sink.formats.values import SnapshotInfo
 
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
@@ -70,9 +71,10 @@ def verify(table: Table, *, deep: bool = False, progress: Progress | None = None
     tell = progress or _nobody
     report = _read(table, deep=deep, tell=tell)
     while report.problems:
-        suspects = {found.where for found in report.problems}
-        again = {(found.kind, found.where) for found in _read(table, deep=deep, tell=tell, only=suspects).problems}
-        agreed = tuple(found for found in report.problems if (found.kind, found.where) in again)
+        suspects = {problem.where for problem in report.problems}
+        second = _read(table, deep=deep, tell=tell, only=suspects)
+        again = {(problem.kind, problem.where) for problem in second.problems}
+        agreed = tuple(problem for problem in report.problems if (problem.kind, problem.where) in again)
         if agreed == report.problems:
             break
         report = replace(report, problems=agreed)
@@ -85,32 +87,32 @@ def _nobody(part: str, done: int, of: int) -> None:
 
 def _read(table: Table, *, deep: bool, tell: Progress, only: Set[str] | None = None) -> Report:
     """One reading. With ``only``, of the data files it looks at these alone."""
-    audit = table.audit()
+    audit = table.upkeep.audit()
     # Before the snapshots are read: a batch that lands meanwhile must not make its files look like orphans.
     present = list(audit.files()) if only is None else []
-    lines = audit.histories()
+    histories = audit.histories()
     reading = _Reading()
-    total, done = sum(len(line.snapshot_infos) for line in lines), 0
-    for line in lines:
-        reading.problems += line.problems
-        for snapshot_info in line.snapshot_infos:
-            reading.add(line, snapshot_info, audit)
+    total, done = sum(len(history.snapshots) for history in histories), 0
+    for history in histories:
+        reading.problems += history.problems
+        for snapshot in history.snapshots:
+            reading.add(history, snapshot, audit)
             done += 1
             tell("snapshots", done, total)
-        reading.problems += _doubled_batches(line)
-        reading.problems += _ledger_order(line, audit)
-    wanted = [file for file in reading.files.values() if only is None or file.path in only]
-    reading.problems += _data_files(table, wanted, deep=deep, tell=tell)
-    main = lines[0].snapshot_infos
+        reading.problems += _doubled_batches(history)
+        reading.problems += _ledger_order(history, audit)
+    suspects = [file for file in reading.files.values() if only is None or file.path in only]
+    reading.problems += _data_files(table, suspects, deep=deep, tell=tell)
+    main = histories[0].snapshots
     return Report(
         table=table.label,
         deep=deep,
         snapshots=len(main),
         first_snapshot=main[0].snapshot_id if main else None,
         newest_snapshot=main[-1].snapshot_id if main else None,
-        tags_and_branches=tuple(line.name for line in lines[1:]),
-        commit_users=len({found.commit_user for found in main}),
-        batches=sum(found.batch_id is not None for found in main),
+        tags_and_branches=tuple(history.name for history in histories[1:]),
+        commit_users=len({snapshot.commit_user for snapshot in main}),
+        batches=sum(snapshot.batch_id is not None for snapshot in main),
         metadata_files=len(audit.metadata_files),
         data_files=len(reading.files),
         data_bytes=sum(file.size_bytes for file in reading.files.values()),
@@ -129,19 +131,19 @@ class _Reading:
     files: dict[str, StoredFile] = field(default_factory=dict)
     rows: int | None = 0
 
-    def add(self, line: RefHistory, snapshot_info: SnapshotInfo, audit: Audit) -> None:
-        contents = audit.contents(line, snapshot_info)
+    def add(self, history: RefHistory[Any], snapshot: SnapshotInfo, audit: Audit[Any]) -> None:
+        contents = audit.contents(history, snapshot)
         self.problems += contents.problems
         self.files.update((file.path, file) for file in contents.entered)
-        if not line.name:
+        if not history.name:
             self.rows = contents.rows
-        where = _name(line, snapshot_info)
-        self.problems += _count(where, "rows in all", stated=snapshot_info.rows, counted=contents.rows)
-        self.problems += _count(where, "rows added", stated=snapshot_info.rows_added, counted=contents.rows_added)
+        where = _name(history, snapshot)
+        self.problems += _count(where, "rows in all", stated=snapshot.rows, counted=contents.rows)
+        self.problems += _count(where, "rows added", stated=snapshot.rows_added, counted=contents.rows_added)
 
 
-def _name(line: RefHistory, snapshot_info: SnapshotInfo) -> str:
-    return " of ".join(filter(None, (f"snapshot {snapshot_info.snapshot_id}", line.name)))
+def _name(history: RefHistory[Any], snapshot: SnapshotInfo) -> str:
+    return " of ".join(filter(None, (f"snapshot {snapshot.snapshot_id}", history.name)))
 
 
 def _count(where: str, what: str, *, stated: int | None, counted: int | None) -> Iterator[Problem]:
@@ -152,47 +154,48 @@ def _count(where: str, what: str, *, stated: int | None, counted: int | None) ->
 # ---------------------------------------------------------------- batches and the ledger
 
 
-def _doubled_batches(line: RefHistory) -> Iterator[Problem]:
+def _doubled_batches(history: RefHistory[Any]) -> Iterator[Problem]:
     """One batch is one snapshot. Of other engines, only appends count: they number other work as they like."""
     first: dict[tuple[str | None, str | None, int], SnapshotInfo] = {}
-    for found in line.snapshot_infos:
-        is_append = found.kind == "append" and (found.rows_added or 0) > 0
-        if found.batch_id is None or (found.commit_id is None and not is_append):
+    for snapshot in history.snapshots:
+        is_append = snapshot.kind == "append" and (snapshot.rows_added or 0) > 0
+        if snapshot.batch_id is None or (snapshot.commit_id is None and not is_append):
             continue
-        before = first.setdefault((found.commit_user, found.query_id, found.batch_id), found)
-        if before is not found:
+        before = first.setdefault((snapshot.commit_user, snapshot.query_id, snapshot.batch_id), snapshot)
+        if before is not snapshot:
             yield Problem(
                 ProblemKind.DOUBLED_BATCH,
-                _name(line, found),
-                f"holds batch {found.batch_id} of {found.commit_user}, which snapshot {before.snapshot_id} holds too",
+                _name(history, snapshot),
+                f"holds batch {snapshot.batch_id} of {snapshot.commit_user}, which snapshot {before.snapshot_id} "
+                "holds too",
             )
 
 
-def _ledger_order(line: RefHistory, audit: Audit) -> Iterator[Problem]:
+def _ledger_order(history: RefHistory[Any], audit: Audit[Any]) -> Iterator[Problem]:
     before: Ledger | None = None
-    for found in line.snapshot_infos:
-        where = _name(line, found)
+    for snapshot in history.snapshots:
+        where = _name(history, snapshot)
         try:
-            ledger = audit.ledger(found)
+            ledger = audit.ledger(snapshot)
         except PwcError as error:
             yield Problem(ProblemKind.LEDGER, where, str(error))
             continue
         if ledger is None:
             continue
-        complaints = [*_own_entry(found, ledger), *(_steps_back(before, ledger) if before is not None else ())]
+        complaints = [*_own_entry(snapshot, ledger), *(_steps_back(before, ledger) if before is not None else ())]
         yield from (Problem(ProblemKind.LEDGER, where, what) for what in complaints)
         before = ledger
 
 
-def _own_entry(found: SnapshotInfo, ledger: Ledger) -> Iterator[str]:
+def _own_entry(snapshot: SnapshotInfo, ledger: Ledger) -> Iterator[str]:
     """A batch is in the ledger of the snapshot that holds it, and no entry is of a later snapshot."""
-    if found.batch_id is not None and found.commit_id is not None:
-        entry = ledger.entries.get(found.commit_user or "")
-        if entry is None or (entry.batch_id, entry.commit_id) != (found.batch_id, found.commit_id):
+    if snapshot.batch_id is not None and snapshot.commit_id is not None:
+        entry = ledger.entries.get(snapshot.commit_user or "")
+        if entry is None or (entry.batch_id, entry.commit_id) != (snapshot.batch_id, snapshot.commit_id):
             stands = "nothing" if entry is None else f"batch {entry.batch_id}"
-            yield f"holds batch {found.batch_id} of {found.commit_user}, but its ledger has {stands}"
+            yield f"holds batch {snapshot.batch_id} of {snapshot.commit_user}, but its ledger has {stands}"
     for user, entry in ledger.entries.items():
-        if entry.snapshot_id > found.snapshot_id:
+        if entry.snapshot_id > snapshot.snapshot_id:
             yield f"has a ledger in which {user} is at snapshot {entry.snapshot_id}, a later one"
 
 

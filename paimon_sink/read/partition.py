@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.conditions import Condition, ConditionError, matching_column
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.schema import length_limit
-from paimon_sink.formats.base import Comparison, Filter, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import Filter
 
 __all__ = ["NULL_PARTITION", "partition_conditions", "partition_filters"]
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.conditions import Condition
 from paimon_sink.core.schema import length_limit
-from paimon_sink.formats.base import Comparison, Filter
+from paimon_sink.formats.values import Filter
 
 __all__ = ["pruning_filters"]
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.conditions import Condition
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Split, Table
+from paimon_sink.core.option_groups import ReadOptions
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import Split
 from paimon_sink.read.partition import partition_conditions
 from paimon_sink.read.pruning import pruning_filters
 from paimon_sink.read.where import where_conditions
@@ -17,18 +18,18 @@ from paimon_sink.read.where import where_conditions
 __all__ = ["plan", "rows", "wanted_rows"]
 
 
-def wanted_rows(table: Table, options: SinkOptions) -> list[Condition]:
+def wanted_rows(table: Table, options: ReadOptions) -> list[Condition]:
     """What every row has to meet, by the options ``partition.*`` and ``where``."""
-    return [*partition_conditions(table, options.read_partition), *where_conditions(table, options.where)]
+    return [*partition_conditions(table, options.partition), *where_conditions(table, options.where)]
 
 
 def plan(table: Table, wanted: Sequence[Condition]) -> list[Split]:
     """The newest snapshot in pieces, without those that can hold no such row."""
-    return table.plan_splits(pruning_filters(wanted, table.schema))
+    return table.scans.plan_splits(pruning_filters(wanted, table.schema))
 
 
 def rows(table: Table, split: Split, columns: Sequence[str], wanted: Sequence[Condition]) -> Iterator[pa.RecordBatch]:
     """The rows of a split that meet the conditions; with the columns, and maybe more that the conditions need."""
     needed = dict.fromkeys([*columns, *(one.column for one in wanted)])
-    for batch in table.read_split(split, list(needed)):
+    for batch in table.scans.read_split(split, list(needed)):
         yield apply_filters(wanted, batch)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from paimon_sink.core.conditions import Condition, ConditionError, conditions, other_setting
 from paimon_sink.core.errors import OptionError
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 
 __all__ = ["check_session", "where_conditions"]
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from paimon_sink.core.errors import FilesReplacedError, PwcError
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Table
-from paimon_sink.formats.registry import open_to_rewrite
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_to_rewrite, parse_options
 from paimon_sink.maintain.compact import Compaction, Rewrite, plan_from_options, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
@@ -41,9 +41,9 @@ def compact(spark: SparkSession, progress: Progress | None = None, /, **options:
     from how many small files on one is worth it. It may run beside live streams: readers of changes see no row again.
     ``progress`` hears how many groups of files are done, of how many.
     """
-    parsed = SinkOptions.parse(options, purpose=Purpose.READ, directory=directory_for(spark))
-    table = open_to_rewrite(parsed)
-    planned = plan_from_options(table, parsed, partition_filters(table, parsed.read_partition))
+    parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
+    table = open_to_rewrite(parsed.table, compression=parsed.write.compression)
+    planned = plan_from_options(table, parsed, partition_filters(table, parsed.read.partition))
     return _rewrite_on_spark(spark, table, planned.groups, options=parsed, progress=progress)
 
 
@@ -52,7 +52,7 @@ def _rewrite_on_spark(
     table: Table,
     groups: Sequence[Group],
     *,
-    options: SinkOptions,
+    options: Options,
     progress: Progress | None = None,
 ) -> Compaction:
     """Rewrite groups of a plan in parallel tasks, then publish them."""
@@ -78,13 +78,13 @@ def _rewrite_on_spark(
         if messages[number] is not None
     ]
     overtaken = len(groups) - len(rewrites)
-    return publish(table, rewrites, conflicts=overtaken, properties=options.snapshot_properties)
+    return publish(table, rewrites, conflicts=overtaken, properties=options.commit.snapshot_properties)
 
 
-def _task(options: SinkOptions) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(options: Options) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            table = open_to_rewrite(options)
+            table = open_to_rewrite(options.table, compression=options.write.compression)
             for row in batch.to_pylist():
                 yield pa.RecordBatch.from_pylist(
                     [{"number": row["number"], "message": _rewritten(table, row["body"])}], schema=_SCHEMA

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -14,8 +13,7 @@ from pyspark import TaskContext
 
 from paimon_sink.core.errors import BrokenOffError
 from paimon_sink.core.options import OVERWRITE_SETTING
-
-__all__ = ["DIRECTORY", "TaskSettings", "called_by_planner", "directory_of_driver", "session_setting", "to_the_end"]
+from paimon_sink.write.task import TaskSettings
 
 DIRECTORY = "PWC_DIRECTORY"
 """Set for the workers of a session in local mode: where the driver was when it registered the source.
@@ -31,29 +29,18 @@ _WORKER, _INPUT = "main", "infile"
 """The outermost function of a worker, and what it calls its input."""
 
 
-@dataclass(frozen=True)
-class TaskSettings:
-    """The query and the batch a task belongs to, and how its session spells column names."""
-
-    query_id: str | None
-    case_sensitive: bool
-    batch_id: int | None = None
-    dynamic_overwrite: bool = False
-    """What the session says of overwrites: only the partitions written, or the whole table."""
-
-    @classmethod
-    def current(cls) -> TaskSettings:
-        """Outside a task: no query, and Spark's default of ignoring case."""
-        task = TaskContext.get()
-        if task is None:
-            return cls(None, False)
-        batch = task.getLocalProperty("streaming.sql.batchId") or ""
-        return cls(
-            batch_id=int(batch) if batch.isascii() and batch.isdigit() else None,
-            query_id=task.getLocalProperty("sql.streaming.queryId"),
-            case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
-            dynamic_overwrite=(task.getLocalProperty(OVERWRITE_SETTING) or "").lower() == "dynamic",
-        )
+def current_task() -> TaskSettings:
+    """What the task we are in knows. Outside a task: no query, and Spark's default of ignoring case."""
+    task = TaskContext.get()
+    if task is None:
+        return TaskSettings()
+    batch = task.getLocalProperty("streaming.sql.batchId") or ""
+    return TaskSettings(
+        batch_id=int(batch) if batch.isascii() and batch.isdigit() else None,
+        query_id=task.getLocalProperty("sql.streaming.queryId"),
+        case_sensitive=(task.getLocalProperty("spark.sql.caseSensitive") or "").lower() == "true",
+        dynamic_overwrite=(task.getLocalProperty(OVERWRITE_SETTING) or "").lower() == "dynamic",
+    )
 
 
 def session_setting(key: str) -> str | None:

@@ -19,9 +19,10 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import TableNotFoundError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import SnapshotInfo, Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_table, parse_options
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import BatchFigures, history
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class PwcProgress(StreamingQueryListener):
         *,
         query: str | None = None,
     ) -> None:
-        self._look = _Look(SinkOptions.parse(dict(options), purpose=Purpose.READ))
+        self._look = _Look(parse_options(dict(options), purpose=Purpose.READ))
         self._callback = callback
         self._query = query
         self._names: dict[str, str | None] = {}
@@ -191,7 +192,7 @@ def _finite(value: float | None) -> float | None:
 class _Look:
     """Finds what became of a batch among the newest snapshots. What a look before saw is not read again."""
 
-    options: SinkOptions
+    options: Options
     clock: Clock = field(default_factory=SystemClock)
     table: Table | None = None
     seen: Sequence[SnapshotInfo] = ()
@@ -209,7 +210,7 @@ class _Look:
         since = None if last_ms is None else max(0, self.clock.now_ms() - last_ms) / 1000
         return {
             "event": noted.event,
-            "table": self.options.label,
+            "table": self.options.table.label,
             "query": noted.query,
             "run": noted.run,
             "name": noted.name,
@@ -222,8 +223,8 @@ class _Look:
 
     def _find(self, query: str, batch_id: int | None) -> tuple[Report | None, int | None]:
         """The figures of a batch if it is there, and when the query committed last."""
-        self.table = self.table or open_table(self.options)
-        self.seen = self.table.history(known=self.seen, newest=_SNAPSHOTS)
+        self.table = self.table or open_table(self.options.table)
+        self.seen = self.table.upkeep.history(known=self.seen, newest=_SNAPSHOTS)
         own = [found for found in self.seen if found.query_id == query and found.batch_id is not None]
         if not own:
             return None, self._last_ms(self.table, query)
@@ -233,20 +234,20 @@ class _Look:
 
     def _last_ms(self, table: Table, query: str) -> int | None:
         """As the ledger knows it, where only others wrote lately."""
-        user = self.options.commit_user or query
-        entry = table.load_head(commit_user=user).ledger.entries.get(user)
+        user = self.options.commit.commit_user or query
+        entry = table.commits.load_head(commit_user=user).ledger.entries.get(user)
         return entry.at_ms if entry is not None and entry.query_id == query else None
 
 
-def _commit(entry: BatchFigures, snapshot_infos: Sequence[SnapshotInfo]) -> Report:
+def _commit(entry: BatchFigures, snapshots: Sequence[SnapshotInfo]) -> Report:
     """With the names of the line that the listener ``metrics`` writes."""
-    found = next(one for one in snapshot_infos if one.snapshot_id == entry.snapshot_id)
-    watermark_ms = found.watermark_ms
+    info = next(info for info in snapshots if info.snapshot_id == entry.snapshot_id)
+    watermark_ms = info.watermark_ms
     return {
         "user": entry.commit_user,
         "batch": entry.batch_id,
         "snapshot": entry.snapshot_id,
-        "commit": found.commit_id,
+        "commit": info.commit_id,
         "at_ms": entry.at_ms,
         "rows": entry.rows,
         "files": entry.files,

@@ -12,13 +12,14 @@ from pyspark.sql.types import StructType
 
 from paimon_sink.core.columns import asked_columns
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.options import Options
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.base import Split, Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.values import Split
 from paimon_sink.read.scan import plan, rows, wanted_rows
 from paimon_sink.read.where import check_session
-from paimon_sink.spark.context import TaskSettings, session_setting
+from paimon_sink.spark.context import current_task, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 
@@ -38,33 +39,33 @@ class PwcReader(ds.DataSourceReader):
     ``where`` and ``partition.*`` prune instead; they belong to one load alone.
     """
 
-    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+    def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
         self._schema = schema
 
     def partitions(self) -> list[ds.InputPartition]:
-        table = open_table(self._options)
+        table = open_table(self._options.table)
         # Whether case matters is known only to the tasks.
         self._asked(table, case_sensitive=False)
-        return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options))]
+        return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options.read))]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         cheapen_worker_reuse()
-        table = open_table(self._options)
-        wanted = wanted_rows(table, self._options)
+        table = open_table(self._options.table)
+        wanted = wanted_rows(table, self._options.read)
         # Tasks know the session's settings; the process that plans does not.
         check_session(wanted, session_setting, table=table.label)
         split = getattr(partition, "split", None)
         if split is None:
             return
-        expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.label))
-        names = self._asked(table, case_sensitive=TaskSettings.current().case_sensitive)
+        expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))
+        names = self._asked(table, case_sensitive=current_task().case_sensitive)
         for batch in rows(table, split, names, wanted):
             yield as_schema(batch, expected, names)
 
     def _asked(self, table: Table, *, case_sensitive: bool) -> list[str]:
         """The table's columns that this read is for. Its schema may be one that a user wrote down."""
-        asked = arrow_schema(self._schema, table=self._options.label)
+        asked = arrow_schema(self._schema, table=self._options.table.label)
         return asked_columns(asked, table.schema, table=table.label, case_sensitive=case_sensitive)
 
 

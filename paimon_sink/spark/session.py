@@ -6,7 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.spark.context import DIRECTORY
 from paimon_sink.spark.source import PwcDataSource
 
@@ -41,7 +42,7 @@ def register(spark: SparkSession) -> None:
 def attach(spark: SparkSession, view: str, **options: str) -> None:
     """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist."""
     register(spark)
-    SinkOptions.parse(options, purpose=Purpose.READ, directory=directory_for(spark))
+    parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
     # Not by SQL text: Spark shows and logs that, with every secret in it.
     spark.read.format(PwcDataSource.name()).options(**options).load().createOrReplaceTempView(view)
 

@@ -6,8 +6,8 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.spark.context import called_by_planner, directory_of_driver
 from paimon_sink.spark.reader import NoStreamReader, PwcReader
 from paimon_sink.spark.reuse import cheapen_worker_reuse
@@ -29,7 +29,7 @@ class PwcDataSource(DataSource):
 
     def schema(self) -> StructType:
         self._refuse_catalog_table()
-        return spark_schema(open_table(self._parsed(Purpose.READ)).schema)
+        return spark_schema(open_table(self._parsed(Purpose.READ).table).schema)
 
     def reader(self, schema: StructType) -> PwcReader:
         return PwcReader(self._parsed(Purpose.READ), schema)
@@ -51,8 +51,8 @@ class PwcDataSource(DataSource):
             writer.check_plan()
         return writer
 
-    def _parsed(self, purpose: Purpose) -> SinkOptions:
-        return SinkOptions.parse(dict(self.options), purpose=purpose, directory=directory_of_driver())
+    def _parsed(self, purpose: Purpose) -> Options:
+        return parse_options(dict(self.options), purpose=purpose, directory=directory_of_driver())
 
     def _refuse_catalog_table(self) -> None:
         """``CREATE TABLE`` without columns asks for them. With columns, Spark does not ask anybody."""

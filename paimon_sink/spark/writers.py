@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from paimon_sink.commit.coordinator import Coordinator
-from paimon_sink.commit.decide import Policy
-from paimon_sink.commit.fold import fold, fold_one_shot
-from paimon_sink.core.clock import Moment, SystemClock
-from paimon_sink.core.columns import alike
-from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.errors import PwcError
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.core.schema import align
-from paimon_sink.formats.base import Plan, Table
-from paimon_sink.formats.registry import open_table, open_to_write
-from paimon_sink.listen.loading import check_listeners, load_listeners
-from paimon_sink.maintain.after_commit import post_commit_maintenance
-from paimon_sink.spark.context import TaskSettings, to_the_end
+from paimon_sink.core.options import Options
+from paimon_sink.sink import Sink
+from paimon_sink.spark.context import current_task, to_the_end
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
-from paimon_sink.write.event_time import event_time_of
-from paimon_sink.write.task import write_task
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
-
-__all__ = ["PwcBatchWriter", "PwcCommitMessage", "PwcStreamWriter"]
 
 log = logging.getLogger(__name__)
 
@@ -51,99 +38,31 @@ class _Writer:
     """What the stream and the batch writer share."""
 
     _is_stream = False
-    """A batch write inside a stream's ``foreachBatch`` runs under the stream's batch id, which is not its own."""
 
-    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
-        self._options = options
+    def __init__(self, options: Options, schema: StructType, overwrite: bool) -> None:
+        self._sink = Sink(options, overwrite, self._is_stream)
         self._schema = schema
-        self._overwrite = overwrite
-        # Travels with the writer to its tasks and comes back in their messages: their own clocks are not asked.
-        self._planned = Moment.by(SystemClock())
-
-    def prepare(self) -> tuple[Table, pa.Schema]:
-        """Open or create the table and refuse what does not fit, before the first row."""
-        incoming = arrow_schema(self._schema, table=self._options.label)
-        case_sensitive = TaskSettings.current().case_sensitive
-        return open_to_write(self._options, incoming, case_sensitive=case_sensitive), incoming
 
     def check_plan(self) -> None:
-        """What can be refused while the write is planned. Whether case matters is known only to the tasks."""
-        check_listeners(self._options)
-        if self._only_tasks_may_create():
-            return
-        table, incoming = self.prepare()
-        check_listeners(self._options, table)
-        align(incoming, table.schema, table=table.label, case_sensitive=False)
-        event_time_of(self._options, table.schema, case_sensitive=False)
-
-    def _only_tasks_may_create(self) -> bool:
-        """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
-
-        Spark hands its settings to tasks and to nobody who plans.
-        """
-        if not alike(arrow_schema(self._schema, table=self._options.label)):
-            return False
-        try:
-            open_table(self._options)
-        except TableNotFoundError:
-            return self._options.create_table
-        return False
+        """What can be refused while the write is planned."""
+        self._sink.check(self._arrow_schema())
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
         cheapen_worker_reuse()
-        table, incoming = self.prepare()
-        settings = TaskSettings.current()
-        message = write_task(
-            to_the_end(iterator),
-            table=table,
-            incoming=incoming,
-            case_sensitive=settings.case_sensitive,
-            target_bytes=self._options.target_file_size_bytes,
-            query_id=settings.query_id,
-            batch_id=settings.batch_id if self._is_stream else None,
-            event_time=event_time_of(self._options, table.schema, case_sensitive=settings.case_sensitive),
-            planned=self._planned,
-        )
-        if settings.dynamic_overwrite and self._overwrite and not self._is_stream:
-            message = replace(message, dynamic_overwrite=True)
+        message = self._sink.write(to_the_end(iterator), schema=self._arrow_schema(), task=current_task())
         return PwcCommitMessage(message.to_bytes())
 
-    def _coordinator(self) -> Coordinator:
-        options = self._options
-        try:
-            table = open_table(options)
-        except TableNotFoundError as error:
-            raise TableChangedError.dropped(options.label) from error
-        policy = Policy(
-            on_rewind=options.on_rewind,
-            on_ledger_lost=options.on_ledger_lost,
-            takeover=options.takeover,
-            ledger_retention_ms=options.ledger_retention_ms,
-        )
-        return Coordinator(
-            table,
-            policy,
-            options.snapshot_properties,
-            target_file_bytes=options.target_file_size_bytes,
-            watermark_idle_ms=options.watermark_idle_ms,
-            listeners=load_listeners(options, table),
-        )
+    def _arrow_schema(self) -> pa.Schema:
+        return arrow_schema(self._schema, table=self._sink.options.table.label)
 
-    def _commit(self, plan: Plan) -> None:
-        coordinator = self._coordinator()
-        outcome = coordinator.commit(plan)
-        if outcome.snapshot_id is not None and not outcome.already_committed:
-            post_commit_maintenance(coordinator.table, self._options, plan)
-
-    def _abort(self, messages: Messages, *, batch_id: int | None) -> None:
-        """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
+    def _abort(self, messages: Messages, batch_id: int | None) -> None:
+        """Spark aborts after a failure, which must not be hidden by one of ours."""
         try:
             opened = _unwrap(messages)
-            query_id = next((message.query_id for message in opened if message is not None), None)
-            user = self._options.commit_user or query_id
-            self._coordinator().abort(opened, commit_user=user, batch_id=batch_id)
-        except (PwcError, OSError) as error:
-            log.warning("Left the files of an aborted write to %s behind: %s", self._options.label, error)
+        except PwcError as error:
+            log.warning("Left the files of an aborted write to %s behind: %s", self._sink.options.table.label, error)
+            return
+        self._sink.abort(opened, batch_id)
 
 
 class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
@@ -152,22 +71,20 @@ class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
     _is_stream = True
 
     def commit(self, messages: Messages, batchId: int) -> None:
-        plan = fold(_unwrap(messages), options=self._options, batch_id=batchId, overwrite=self._overwrite)
-        if plan is not None:
-            self._commit(plan)
+        self._sink.commit(_unwrap(messages), batchId)
 
     def abort(self, messages: Messages, batchId: int) -> None:
-        self._abort(messages, batch_id=batchId)
+        self._abort(messages, batchId)
 
 
 class PwcBatchWriter(_Writer, DataSourceArrowWriter):
     """Writes one batch job."""
 
     def commit(self, messages: Messages) -> None:
-        self._commit(fold_one_shot(_unwrap(messages), options=self._options, overwrite=self._overwrite))
+        self._sink.commit(_unwrap(messages))
 
     def abort(self, messages: Messages) -> None:
-        self._abort(messages, batch_id=self._options.commit_identifier)
+        self._abort(messages, None)
 
 
 def _unwrap(messages: Messages) -> list[TaskMessage | None]:

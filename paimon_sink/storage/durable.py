@@ -1,6 +1,6 @@
-"""What survives a power cut on a local disk, and when somebody waits for it.
+"""Which bytes and names on a local disk survive a power cut, and when a writer waits for that.
 
-Files that nothing names yet need not be waited for one by one: :func:`synced_together`.
+New files that nothing refers to yet need not be synced one by one: :func:`synced_together`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _MOST_OPEN = 64
-"""A block holds its files open until it waits for them, and a process may hold a thousand."""
+"""A block holds its files open until it syncs them, and a process may hold about a thousand."""
 
 
 @dataclass
 class _Later:
-    """Files that the end of a block waits for. Who holds a file open is told of an error that writing it met."""
+    """Files to sync at the end of a block. They are held open: ``fsync`` reports a failed write to open descriptors."""
 
     descriptors: list[int] = field(default_factory=list)
     directories: set[str] = field(default_factory=set)
@@ -61,16 +61,16 @@ class _Later:
         self.close()
 
 
-# Of the thread that is in the block. Another one that writes meanwhile waits for its own files.
+# Per thread: another thread that writes meanwhile syncs its own files.
 _later: ContextVar[_Later | None] = ContextVar("later", default=None)
 
 
 @contextmanager
 def synced_together() -> Iterator[None]:
-    """Files that are written in the block survive a power cut when it ends, and not before.
+    """Files that are written in the block survive a power cut once it has ended, and not before.
 
-    For new files, which nothing names before the end. When the block raises, nothing is promised of them. One
-    directory is waited for once, and the disk can take what comes together in one go.
+    For new files that nothing refers to before the end. When the block raises, nothing is promised for them. Each
+    directory is synced once, and the disk can group the writes.
     """
     later = _Later()
     token = _later.set(later)
@@ -83,7 +83,7 @@ def synced_together() -> Iterator[None]:
 
 
 def sync_bytes(descriptor: int) -> None:
-    """Wait until the disk has the bytes of a new file, or leave that to the block that we are in."""
+    """Wait until the disk has the bytes of a new file, or leave that to the enclosing ``synced_together``."""
     later = _later.get()
     if later is None:
         os.fsync(descriptor)
@@ -92,7 +92,7 @@ def sync_bytes(descriptor: int) -> None:
 
 
 def sync_name(path: str) -> None:
-    """The same for its name."""
+    """The same for its name in the directory."""
     later = _later.get()
     if later is None:
         fsync_directory(os.path.dirname(path))
@@ -110,13 +110,13 @@ def fsync_directory(directory: str) -> None:
 
 
 def temporary_beside(path: str) -> str:
-    """A name of our own in the same directory. It has no hyphens: those of other engines do."""
+    """A new temporary name in the same directory. It has no hyphens; the temporary names of other engines do."""
     directory, name = os.path.split(path)
     return os.path.join(directory, f".{name}.{uuid.uuid4().hex}.tmp")
 
 
 def replace_local(path: str, data: bytes, *, write: Callable[[str, bytes], None]) -> None:
-    """Create or replace a file, at once: readers see the old bytes or the new ones. Its directory must be there."""
+    """Create or replace a file atomically: readers see the old bytes or the new ones. Its directory must exist."""
     temporary = temporary_beside(path)
     try:
         write(temporary, data)
@@ -128,13 +128,13 @@ def replace_local(path: str, data: bytes, *, write: Callable[[str, bytes], None]
 
 
 def write_new(path: str, data: bytes) -> None:
-    """Write a new file, and leave it to the system when the disk has it."""
+    """Write a new file without syncing it."""
     with open(path, "xb") as file:
         file.write(data)
 
 
 def write_lasting(path: str, data: bytes) -> None:
-    """Write a new file and wait for its bytes, here or at the end of a block. Without any, its name is all there is."""
+    """Write a new file and sync its bytes, here or at the end of a ``synced_together``. An empty one has none."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()
@@ -143,7 +143,7 @@ def write_lasting(path: str, data: bytes) -> None:
 
 
 def write_synced(path: str, data: bytes) -> None:
-    """Write a new file and wait until the disk has it, whatever block we are in."""
+    """Write a new file and sync its bytes now, even inside a ``synced_together``."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()

@@ -1,9 +1,9 @@
-"""Put-if-absent, the one primitive that commits rest on, for every kind of store that has it.
+"""Put-if-absent, the primitive that commits are built on, for every kind of store that has it.
 
-Each form answers True only to the caller whose bytes are now there, and False only when somebody else's are. A request
-that was repeated below us (botocore, aiohttp and NFS all do that) may find its own first try: every form tells that
-apart, because a commit that mistook itself for a winner it lost to would delete its own data files. Any exception means
-that the outcome is not known.
+Each form returns True only to the caller whose bytes are now there, and False only when another writer's are. A request
+that a lower layer repeated (botocore, aiohttp and NFS all do) may find the file of its own first attempt. Every form
+recognises that: a commit that took its own snapshot for another writer's would delete its own data files. Any exception
+means that the outcome is not known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ExclusivePut = Callable[[str, bytes], bool]
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _RENAMED_BY_OTHERS = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
-"""How Java Paimon and pypaimon end the names of their temporary files. Ours have no hyphens."""
+"""The end of the names that Java Paimon and pypaimon give to temporary files. Ours have no hyphens."""
 _PUT_ID = "pwc-put"
 _ONE_PUT = 4 * 2**30
 _MEMORY_LOCK = threading.Lock()
@@ -45,7 +45,7 @@ def put_local(path: str, data: bytes) -> bool:
         write_synced(temporary, data)
         created = _link(temporary, path)
         if created and not _stays(temporary, path):
-            raise PutReplacedError(f"{path} was there, and another engine renamed its own file over it at once.")
+            raise PutReplacedError(f"{path} was created, and another engine renamed its own file over it right away.")
     finally:
         _unlink_if_there(temporary)
     if created:
@@ -57,7 +57,7 @@ def _link(temporary: str, path: str) -> bool:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        # NFS may repeat a link whose answer was lost; a second name on our file says that the first try landed.
+        # NFS may repeat a link whose response was lost; a second name on our file means that the first attempt landed.
         return os.stat(temporary).st_nlink > 1
     except OSError as error:
         if error.errno in _NO_HARD_LINKS:
@@ -70,17 +70,18 @@ def _link(temporary: str, path: str) -> bool:
 
 
 def _stays(temporary: str, path: str) -> bool:
-    """Whether our file stays at ``path``, now that it is there.
+    """Whether our file stays at ``path``, now that it is linked there.
 
-    Paimon's other engines look whether the name is free, and then rename a temporary file to it; ours would be gone if
-    it came in between. So their temporary files for this name go first: whoever wrote one has lost, and is told so by
-    the rename that fails. Who writes one later looks after us. What was renamed before that is seen here.
+    Other Paimon engines check that the name is free and then rename a temporary file to it, which would replace ours if
+    it was linked in between. So their temporary files for this name are removed first: their rename then fails, and
+    they retry. A temporary file that is written later comes from an engine that checks after us. A rename that came
+    before the removal is detected here.
     """
     directory, name = os.path.split(path)
-    for found in os.listdir(directory):
-        if found.startswith(f".{name}.") and _RENAMED_BY_OTHERS.fullmatch(found, len(name) + 2):
-            # May go: it can only replace what was just committed.
-            _unlink_if_there(os.path.join(directory, found))
+    for other_name in os.listdir(directory):
+        if other_name.startswith(f".{name}.") and _RENAMED_BY_OTHERS.fullmatch(other_name, len(name) + 2):
+            # May be deleted: all it can do is replace what was just committed.
+            _unlink_if_there(os.path.join(directory, other_name))
     return os.path.samefile(temporary, path)
 
 
@@ -114,7 +115,7 @@ def _put_s3(fs: Any, path: str, data: bytes) -> bool:
     try:
         fs.pipe_file(path, data, mode="create", chunksize=_ONE_PUT, Metadata={_PUT_ID: put_id})
     except OSError as error:
-        # s3fs knows AWS's own 412 only. A 409 (two conditional PUTs at once) settles nothing and goes up.
+        # s3fs recognises AWS's own 412 only. A 409 (two conditional PUTs at once) decides nothing and is raised.
         if not _is_precondition_failed(error):
             raise
     else:
@@ -132,12 +133,12 @@ def _is_precondition_failed(error: OSError) -> bool:
 def _s3_put_id(fs: Any, path: str) -> str | None:
     bucket, key, _ = fs.split_path(path)
     head = fs.call_s3("head_object", Bucket=bucket, Key=key)
-    found = {name.lower(): value for name, value in head.get("Metadata", {}).items()}.get(_PUT_ID)
-    return None if found is None else str(found)
+    put_id = {name.lower(): value for name, value in head.get("Metadata", {}).items()}.get(_PUT_ID)
+    return None if put_id is None else str(put_id)
 
 
 def _put_memory(fs: Any, path: str, data: bytes) -> bool:
-    # fsspec looks and then stores; threads of one process would get in between.
+    # fsspec checks and then stores; without the lock another thread could come in between.
     with _MEMORY_LOCK:
         try:
             fs.pipe_file(path, data, mode="create")
@@ -147,7 +148,7 @@ def _put_memory(fs: Any, path: str, data: bytes) -> bool:
 
 
 def _condition(fs: Any) -> dict[str, Any] | None:
-    """How this class spells exclusive create. What it does not declare it may swallow, and overwrite."""
+    """The argument by which this class offers exclusive create. One that it does not declare it may ignore."""
     method = getattr(fs, "_pipe_file", None)
     if method is None:
         return None
@@ -174,7 +175,7 @@ def _put_conditional(fs: Any, path: str, data: bytes, condition: dict[str, Any])
         if fs.cat_file(path) == data:
             raise StorageError(
                 f"{path} is there with exactly the bytes of this put: it may be our own, sent twice. "
-                "Read it back to tell."
+                "Read it back to find out."
             ) from error
         return False
     return True

@@ -1,4 +1,4 @@
-"""Local disks, and whatever is mounted like one. Plain ``os`` calls: every promise here is about fsync and rename."""
+"""Local disks and mounts. Plain ``os`` calls: every guarantee here is about fsync and rename."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from paimon_sink.storage.exclusive import put_local
 from paimon_sink.storage.output import LocalOutput, Output
 from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store
 
-__all__ = ["LocalStore"]
+__all__ = ["LocalStore", "replace_file"]
+
+
+def replace_file(path: str, data: bytes) -> None:
+    """Create or replace a file of this machine atomically, without syncing it. Its directory must exist."""
+    replace_local(path, data, write=write_new)
 
 
 class LocalStore(Store):
@@ -39,10 +44,10 @@ class LocalStore(Store):
             sync_name(path)
 
     def write_memo(self, path: str, data: bytes) -> None:
-        """Without waiting for the disk."""
+        """Atomic, but not synced."""
         with self._doing("write", path):
             _make_directories(os.path.dirname(path))
-            replace_local(path, data, write=write_new)
+            replace_file(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         with self._doing("create", path):
@@ -72,7 +77,7 @@ class LocalStore(Store):
 
     def walk_files(self, path: str) -> Iterator[str]:
         def fail(error: OSError) -> None:
-            # A directory that somebody removed meanwhile holds no files; no other trouble may pass for that.
+            # A directory that was removed meanwhile holds no files; no other failure may pass for that.
             if not isinstance(error, FileNotFoundError):
                 raise self._failed("list", path, error) from error
 
@@ -84,10 +89,10 @@ class LocalStore(Store):
         for name in self.walk_files(path):
             with self._doing("look at", name):
                 try:
-                    found = os.lstat(name)
+                    status = os.lstat(name)
                 except FileNotFoundError:
                     continue
-            yield Listed(name, found.st_size, found.st_mtime_ns // 1_000_000)
+            yield Listed(name, status.st_size, status.st_mtime_ns // 1_000_000)
 
     def delete(self, path: str) -> None:
         with self._doing("delete", path), suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Reading the locations people write, and refusing the stores that could lose a commit."""
+"""Parses locations, and refuses stores that could lose a commit."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _remote(protocol: str, text: str) -> Location:
 
 
 def _refusal(protocol: str) -> str:
-    # The location itself stays out of the text: ftp://user:password@host is a usual form.
+    # Without the location itself: ftp://user:password@host is a common form.
     from fsspec.registry import known_implementations
 
     cure = "Use local disk, S3 (s3://), GCS (gs://) or Azure (abfss://)."
@@ -77,4 +77,4 @@ def _refusal(protocol: str) -> str:
             f"Cannot write to {protocol}: it offers no exclusive create, so two writers could overwrite each other's "
             f"commits. {cure}"
         )
-    return f"Cannot write to {protocol}: no such kind of store is known. {cure}"
+    return f"Cannot write to {protocol}: this kind of store is unknown. {cure}"

@@ -8,7 +8,7 @@ from paimon_sink.storage.settings import StorageSettings
 
 __all__ = ["keep_out_of_logs"]
 
-_TALKERS = ("botocore.auth", "botocore.endpoint", "botocore.hooks", "botocore.parsers", "botocore.retryhandler")
+_LOGGERS = ("botocore.auth", "botocore.endpoint", "botocore.hooks", "botocore.parsers", "botocore.retryhandler")
 
 
 class _Scrubber(logging.Filter):
@@ -31,7 +31,7 @@ _scrubber = _Scrubber()
 
 
 def keep_out_of_logs(settings: StorageSettings) -> None:
-    """Scrub the secrets of ``settings`` from now on. A filter is asked only by the very logger it is set on."""
+    """Scrub the secrets of ``settings`` from now on. A filter applies only to the logger it is set on."""
     _scrubber.settings.add(settings)
-    for name in _TALKERS:
+    for name in _LOGGERS:
         logging.getLogger(name).addFilter(_scrubber)

@@ -20,12 +20,12 @@ __all__ = ["BufferedOutput", "LocalOutput", "Output", "UploadOutput"]
 Failed = Callable[[str, str, BaseException], StorageError]
 """Turns (verb, path, error) into the error to raise."""
 
-_TRAVELLING = 4
-"""Parts of a process that go up at the same time, each from a thread of its own."""
+_MOST_UPLOADS = 4
+"""Parts that one process uploads at the same time, each in a thread of its own."""
 
 
 class Output(ABC):
-    """One data file being written. End it with :meth:`close` or :meth:`discard`; a ``with`` block picks."""
+    """One data file being written. End it with :meth:`close` or :meth:`discard`, or use a ``with`` block."""
 
     def __init__(self, path: str, failed: Failed) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Output(ABC):
         self._position = 0
 
     def write(self, data: Any) -> int:
-        """Append ``data``, any object that shows its bytes."""
+        """Append ``data``, any object with the buffer protocol."""
         if self.closed:
             raise ValueError(f"write to closed file {self.path}")
         view = memoryview(data).cast("B")
@@ -50,18 +50,18 @@ class Output(ABC):
         return self._position
 
     def flush(self) -> None:
-        """Promise nothing: only :meth:`close` does."""
+        """No effect: only :meth:`close` makes the file durable."""
         return
 
     def close(self) -> None:
-        """Publish the file. When it raises, nobody may use what is there; it was removed if possible."""
+        """Publish the file. When it raises, the file must not be used; it was removed if possible."""
         if self.closed:
             return
         self.closed = True
         try:
             self._publish()
         except Exception as error:
-            # May be deleted: nobody was told of this file.
+            # May be deleted: no message names this file.
             with suppress(Exception):
                 self._abandon()
             raise self._failed("finish", self.path, error) from error
@@ -135,10 +135,10 @@ class LocalOutput(Output):
 
 
 class UploadOutput(Output):
-    """A multipart upload of s3fs, gcsfs or adlfs. One part travels while the next is filled.
+    """A multipart upload of s3fs, gcsfs or adlfs. One part is uploaded while the next is filled.
 
-    So a file holds a second part in memory while one travels. Few do at once in a process: with many open files, such
-    as a task with many partitions has, the others send theirs themselves.
+    So a file holds a second part in memory during an upload. Only a few uploads run in the background at once: beyond
+    that, as in a task with many partitions, a file uploads its part in the calling thread.
     """
 
     def __init__(self, path: str, failed: Failed, upload: Any, *, part_bytes: int) -> None:
@@ -146,48 +146,48 @@ class UploadOutput(Output):
         self._upload = upload
         self._part_bytes = part_bytes
         self._part = bytearray()
-        self._under_way: Future[None] | None = None
+        self._uploading: Future[None] | None = None
 
     def _append(self, data: memoryview) -> None:
         self._part += data
         if len(self._part) >= self._part_bytes:
-            self._arrive()
+            self._finish_part()
             part, self._part = self._part, bytearray()
-            self._under_way = _Travel.of_this_process.send(self._upload, part)
+            self._uploading = _Uploads.of_this_process.send(self._upload, part)
 
     def _publish(self) -> None:
-        self._arrive()
+        self._finish_part()
         self._upload.write(self._part)
         self._upload.close()
 
     def _abandon(self) -> None:
         try:
             with suppress(Exception):
-                # Whatever became of it: nothing of this file is to stay.
-                self._arrive()
+                # Its result does not matter: the file is dropped.
+                self._finish_part()
             self._upload.discard()
         finally:
-            # An fsspec file that is collected while open publishes what it has.
+            # An fsspec file that is garbage-collected while open publishes what it has.
             self._upload.closed = True
 
-    def _arrive(self) -> None:
-        """Wait for the part that is under way, and raise what became of it."""
-        part, self._under_way = self._under_way, None
+    def _finish_part(self) -> None:
+        """Wait for the part that is being uploaded, and raise its error if it failed."""
+        part, self._uploading = self._uploading, None
         if part is not None:
             part.result()
 
 
-class _Travel:
-    """The threads that parts travel on, and how many more may."""
+class _Uploads:
+    """The threads that upload parts, and how many more may start."""
 
-    of_this_process: ClassVar[_Travel]
+    of_this_process: ClassVar[_Uploads]
 
     def __init__(self) -> None:
-        self.free = BoundedSemaphore(_TRAVELLING)
-        self.threads = ThreadPoolExecutor(_TRAVELLING, thread_name_prefix="pwc-upload")
+        self.free = BoundedSemaphore(_MOST_UPLOADS)
+        self.threads = ThreadPoolExecutor(_MOST_UPLOADS, thread_name_prefix="pwc-upload")
 
     def send(self, upload: Any, part: bytearray) -> Future[None] | None:
-        """The part on its way. None: it is there."""
+        """Upload a part in the background. None: it was uploaded in the calling thread."""
         if not self.free.acquire(blocking=False):
             upload.write(part)
             return None
@@ -197,16 +197,16 @@ class _Travel:
 
     @classmethod
     def start(cls) -> None:
-        """Also in a child of a fork: threads stay with the parent, and nobody would take a part there."""
+        """Also after a fork: threads stay with the parent, so the child needs its own."""
         cls.of_this_process = cls()
 
 
-_Travel.start()
-os.register_at_fork(after_in_child=_Travel.start)
+_Uploads.start()
+os.register_at_fork(after_in_child=_Uploads.start)
 
 
 class BufferedOutput(Output):
-    """Bytes in memory, handed over whole: fsspec's memory files show themselves while they are being written."""
+    """Bytes in memory, stored at close: fsspec's memory files are visible while they are being written."""
 
     def __init__(self, path: str, failed: Failed, put: Callable[[bytes], None]) -> None:
         super().__init__(path, failed)

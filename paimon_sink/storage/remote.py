@@ -26,12 +26,12 @@ __all__ = ["RemoteStore"]
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
 _CLASSES = {"abfss": "abfs"}
-"""Under which name fsspec knows a filesystem even where its package is not installed, and cannot say so itself."""
+"""The name under which fsspec lists a filesystem, where its package has to be installed to know another one."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _DELETE_AT_ONCE = 1000
 _MARKERS = ("KeyMarker", "UploadIdMarker")
-"""Where the next page of unfinished uploads begins."""
-_S3FS_ROUNDS = 2
+"""The fields that say where the next page of unfinished uploads begins."""
+_S3FS_ATTEMPTS = 2
 
 
 class RemoteStore(Store):
@@ -90,17 +90,17 @@ class RemoteStore(Store):
             return sorted(name.rpartition("/")[2] for name in names)
 
     def walk_files(self, path: str) -> Iterator[str]:
-        return (found.path for found in self.walk(path))
+        return (listed.path for listed in self.walk(path))
 
     def walk(self, path: str) -> Iterator[Listed]:
         with self._doing("list", path):
             self._fs.invalidate_cache()
             own = self.arrow_path(path).rstrip("/")
             try:
-                found: dict[str, dict[str, Any]] = self._fs.find(path, detail=True)
+                details: dict[str, dict[str, Any]] = self._fs.find(path, detail=True)
             except FileNotFoundError:
-                found = {}
-        for name, info in sorted(found.items()):
+                details = {}
+        for name, info in sorted(details.items()):
             if name.startswith(own + "/") and not name.endswith("/"):
                 size = int(info.get("size") or 0)
                 yield Listed(path.rstrip("/") + name[len(own) :], size, _modified_ms(info))
@@ -113,12 +113,12 @@ class RemoteStore(Store):
         markers: dict[str, str] = {}
         while True:
             with self._doing("list unfinished uploads in", path):
-                answer = self._fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **markers)
-            for each in answer.get("Uploads") or []:
-                name = self.join(path, each["Key"].removeprefix(prefix))
-                yield Upload(name, each["UploadId"], _modified_ms({"mtime": each.get("Initiated")}))
-            markers = {name: answer[f"Next{name}"] for name in _MARKERS if answer.get(f"Next{name}")}
-            if not answer.get("IsTruncated") or not markers:
+                response = self._fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=prefix, **markers)
+            for upload in response.get("Uploads") or []:
+                name = self.join(path, upload["Key"].removeprefix(prefix))
+                yield Upload(name, upload["UploadId"], _modified_ms({"mtime": upload.get("Initiated")}))
+            markers = {name: response[f"Next{name}"] for name in _MARKERS if response.get(f"Next{name}")}
+            if not response.get("IsTruncated") or not markers:
                 return
 
     def end_upload(self, upload: Upload) -> None:
@@ -158,7 +158,7 @@ class RemoteStore(Store):
         return cast(dict[str, Any], self._fs.info(path))
 
     def _delete_in_bulk(self, paths: Iterable[str]) -> None:
-        """DeleteObjects by hand: s3fs's own bulk delete does not look at the errors in the answer."""
+        """DeleteObjects directly: s3fs's own bulk delete ignores the errors in the response."""
         refused: list[dict[str, Any]] = []
         rest = iter(paths)
         while chunk := list(islice(rest, _DELETE_AT_ONCE)):
@@ -168,10 +168,10 @@ class RemoteStore(Store):
                 by_bucket.setdefault(bucket, []).append({"Key": key})
             for bucket, objects in by_bucket.items():
                 with self._doing("delete files in", f"s3://{bucket}"):
-                    answer = self._fs.call_s3(
+                    response = self._fs.call_s3(
                         "delete_objects", Bucket=bucket, Delete={"Objects": objects, "Quiet": True}
                     )
-                refused += [error for error in answer.get("Errors", []) if error.get("Code") != "NoSuchKey"]
+                refused += [error for error in response.get("Errors", []) if error.get("Code") != "NoSuchKey"]
         if refused:
             first = refused[0]
             raise StorageError(
@@ -183,7 +183,7 @@ class RemoteStore(Store):
 
 
 def _modified_ms(info: dict[str, Any]) -> int | None:
-    """When a file was written, under the name that its filesystem has for it."""
+    """When a file was written, from whichever key its filesystem uses."""
     for key in _MODIFIED:
         value = info.get(key)
         if isinstance(value, str):
@@ -198,7 +198,7 @@ def _modified_ms(info: dict[str, Any]) -> int | None:
 
 
 def _handler(fs: Any) -> pafs.FileSystemHandler:
-    # The stubs take the class for an abstract one.
+    # The stubs declare the class abstract.
     handler: Any = pafs.FSSpecHandler
     return cast(pafs.FileSystemHandler, handler(fs))
 
@@ -214,7 +214,7 @@ def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
     if protocol == "s3":
         keep_out_of_logs(settings)
         fs = cls(**settings.s3fs_arguments())
-        # botocore retries below it; s3fs only has to cover bodies that break off.
-        fs.retries = _S3FS_ROUNDS
+        # botocore retries requests; s3fs only has to retry response bodies that break off.
+        fs.retries = _S3FS_ATTEMPTS
         return fs
     return cls(use_listings_cache=False, **cls._get_kwargs_from_urls(root))

@@ -81,7 +81,7 @@ class StorageSettings:
         return arguments | {name: value for name, value in named.items() if value is not None}
 
     def scrub(self, text: str) -> str:
-        """``text`` without any secret of these settings, for messages that quote a library's words."""
+        """``text`` without any secret of these settings, for messages that quote a library's error."""
         for secret in (self.secret_access_key, self.session_token, self.access_key_id):
             if secret:
                 text = text.replace(secret, _HIDDEN)

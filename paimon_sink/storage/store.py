@@ -1,4 +1,4 @@
-"""One store, as the formats see it: read, write, list, delete, and the put-if-absent that commits rest on."""
+"""One store, as the formats see it: read, write, list, delete, and the put-if-absent that commits are built on."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import BinaryIO
 import pyarrow.fs as pafs
 
 from paimon_sink.core.errors import PwcError, StorageError
-from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.output import Output
 from paimon_sink.storage.settings import StorageSettings
 
-__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "Upload", "open_store"]
+__all__ = ["DEFAULT_BLOCK_BYTES", "Listed", "Output", "Store", "Upload"]
 
 DEFAULT_BLOCK_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A file as a listing tells it."""
+    """A file as a listing shows it."""
 
     path: str
     size_bytes: int
@@ -32,7 +31,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that was begun and never finished. Nobody can read it, and the store keeps its parts until it is ended."""
+    """An unfinished multipart upload. Nobody can read the file, and the store keeps its parts until it is aborted."""
 
     path: str
     upload_id: str
@@ -48,7 +47,7 @@ class Store(ABC):
     """
 
     looks_are_cheap = False
-    """Whether to look for a file costs no request."""
+    """Whether checking that a file exists costs no request."""
 
     def __init__(self, root: str, settings: StorageSettings) -> None:
         self.root = root
@@ -69,18 +68,18 @@ class Store(ABC):
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:
-        """Create or replace a file, at once: readers see the old bytes or the new ones."""
+        """Create or replace a file atomically: readers see the old bytes or the new ones."""
 
     def write_memo(self, path: str, data: bytes) -> None:
-        """The same for a file that nobody needs: it need not survive a power cut."""
+        """The same for a cache or a hint: it need not survive a power cut."""
         self.write(path, data)
 
     @abstractmethod
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Create a file unless it exists. True: it holds our bytes. False: somebody else's were there.
+        """Create a file unless it exists. True: it holds our bytes. False: another writer's were there.
 
         ANY exception means that the outcome is not known: the file may be there with our bytes, now or in a moment.
-        Read it back before deciding, and delete nothing that it may reference.
+        Read it back before deciding, and delete nothing that it may refer to.
         """
 
     @abstractmethod
@@ -97,23 +96,23 @@ class Store(ABC):
 
     @abstractmethod
     def walk_files(self, path: str) -> Iterator[str]:
-        """Paths of all files below ``path``, leftovers of crashed writers included."""
+        """Paths of all files below ``path``, including those that crashed writers left behind."""
 
     @abstractmethod
     def walk(self, path: str) -> Iterator[Listed]:
-        """The same with sizes and ages. A file that goes meanwhile may be left out."""
+        """The same with sizes and times. A file that is deleted meanwhile may be left out."""
 
     def uploads(self, path: str) -> Iterator[Upload]:
-        """The uploads below ``path`` that were not finished. There are none on a store that keeps no parts."""
+        """The unfinished multipart uploads below ``path``. Empty on a store that keeps no parts."""
         return iter(())
 
     def end_upload(self, upload: Upload) -> None:
-        """Drop its parts. Whoever still writes it fails when it finishes. That it is over already is fine."""
+        """Abort it, which drops its parts. A task that still writes it fails. One that has ended is no error."""
         raise StorageError(f"Cannot end the upload of {upload.path}: this store has none.")
 
     @abstractmethod
     def delete(self, path: str) -> None:
-        """Remove a file. That it is absent already is fine."""
+        """Remove a file. An absent one is no error."""
 
     def delete_many(self, paths: Iterable[str]) -> None:
         """Remove files. Tries all of them before it raises."""
@@ -132,7 +131,7 @@ class Store(ABC):
 
     @abstractmethod
     def open_output(self, path: str, *, block_bytes: int = DEFAULT_BLOCK_BYTES) -> Output:
-        """A streaming writer. ``block_bytes`` is the size of an upload part, hence of the memory it holds."""
+        """A streaming writer. ``block_bytes`` is the size of an upload part, and so of the memory it holds."""
 
     @abstractmethod
     def open_input(self, path: str) -> BinaryIO:
@@ -149,12 +148,12 @@ class Store(ABC):
     def _failed(self, verb: str, path: str, error: BaseException) -> StorageError:
         if isinstance(error, StorageError):
             return error
-        reason = str(error) or "no further word"
+        reason = str(error) or "no reason given"
         return StorageError(self._settings.scrub(f"Cannot {verb} {path}: {type(error).__name__}: {reason}"))
 
     @contextmanager
     def _doing(self, verb: str, path: str, *, absent_is_known: bool = False) -> Iterator[None]:
-        """Let out errors of this package only, and ``FileNotFoundError`` where absence is an answer."""
+        """Raise only errors of this package, and ``FileNotFoundError`` where absence is a valid result."""
         try:
             yield
         except PwcError:
@@ -165,15 +164,3 @@ class Store(ABC):
             raise self._failed(verb, path, error) from error
         except Exception as error:
             raise self._failed(verb, path, error) from error
-
-
-def open_store(location: str, settings: StorageSettings) -> Store:
-    """Open the store of ``location``. Raises ``StorageError`` when it is unknown, not installed or unsafe."""
-    parsed = parse_location(location)
-    if parsed.protocol == LOCAL:
-        from paimon_sink.storage.local import LocalStore
-
-        return LocalStore(parsed.root, settings)
-    from paimon_sink.storage.remote import RemoteStore
-
-    return RemoteStore(parsed.protocol, parsed.root, settings)

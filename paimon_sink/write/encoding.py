@@ -1,7 +1,7 @@
 """Which columns of a Parquet file get a dictionary.
 
-A dictionary that outgrows its page is thrown away, and the work with it. The first rows tell which would: a column
-whose values hardly ever come again is written plain from the start.
+A dictionary that outgrows its page is thrown away, and the work with it. So the first rows are sampled: a column
+whose values hardly repeat is written plain from the start.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 __all__ = ["MIN_SAMPLE_ROWS", "dictionary_columns"]
 
 MIN_SAMPLE_ROWS = 1_000
-"""Two rows of the first partition say nothing of a million in the next."""
+"""Fewer rows, such as two in the first partition, are no sample of a million in the next."""
 
 _SAMPLE_ROWS = 1 << 15
-"""Taken twice: values that come again may do so only after all of them had their turn."""
+"""Taken twice, from the start and from the middle: values may repeat only after all of them occurred once."""
 _DISTINCT = 0.8
-"""From this share of distinct values in the sample on, those of a large row group fill more than a page."""
+"""Above this share of distinct values in the sample, a large row group's dictionary outgrows its page."""
 
 
 def dictionary_columns(rows: pa.Table) -> list[str]:
-    """Paths of the Parquet columns that get a dictionary, told by these rows. Nested columns always do."""
+    """Paths of the Parquet columns that get a dictionary, judged by these rows. Nested columns always do."""
     middle = max(_SAMPLE_ROWS, rows.num_rows // 2)
     sample = pa.concat_tables([rows.slice(0, _SAMPLE_ROWS), rows.slice(middle, _SAMPLE_ROWS)])
     plain = {field.name for field in rows.schema if not field.type.num_fields and _hardly_repeats(sample[field.name])}

@@ -1,4 +1,4 @@
-"""How far event time has come among the rows of one task."""
+"""The latest event time among the rows of one task, and the watermark that follows from it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pyarrow.compute as pc
 
 from paimon_sink.core.clock import Clock
 from paimon_sink.core.errors import SchemaMismatchError
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import WriteOptions
 
 __all__ = ["EventTime", "event_time_of"]
 
 _EARLIEST_MS = -(2**63) + 1
-"""One less means none, in some engines."""
+"""In some engines the value below means no watermark."""
 _FINER = {"us": 1_000, "ns": 1_000_000}
 
 
 @dataclass(frozen=True)
 class EventTime:
-    """Where event time stands in a table's rows, and what of it counts."""
+    """Which column holds event time, and which of its values count."""
 
     column: str
     delay_ms: int = 0
@@ -28,7 +28,7 @@ class EventTime:
     """Times further ahead of the clock do not count. None: all do."""
 
     def latest_ms(self, batch: pa.RecordBatch, clock: Clock) -> int | None:
-        """The latest time among the rows that has one, in whole milliseconds. None where none counts."""
+        """The latest time that counts among the rows, in whole milliseconds. None where none does."""
         times = batch.column(self.column)
         unit = times.type.unit if pa.types.is_timestamp(times.type) else "ms"
         ticks = times.cast(pa.int64())
@@ -37,7 +37,7 @@ class EventTime:
             return _in_ms(latest, unit)
         most_ms = clock.now_ms() + self.max_ahead_ms
         if (in_ms := _in_ms(latest, unit)) is not None and in_ms > most_ms:
-            # Rare: one bad row must not hide what the others say.
+            # Rare: one bad row must not hide the times of the others.
             latest = pc.max(ticks.filter(pc.less_equal(ticks, _in_ticks(most_ms, unit)))).as_py()
         return _in_ms(latest, unit)
 
@@ -45,30 +45,30 @@ class EventTime:
         return None if latest_ms is None else max(latest_ms - self.delay_ms, _EARLIEST_MS)
 
 
-def event_time_of(options: SinkOptions, schema: pa.Schema, *, case_sensitive: bool) -> EventTime | None:
-    """What the options ask for, once the table's columns say that they can be held to."""
+def event_time_of(options: WriteOptions, schema: pa.Schema, *, table: str, case_sensitive: bool) -> EventTime | None:
+    """The event time that the options ask for, checked against the table's columns."""
     if options.watermark_column is None:
         return None
-    wanted = options.watermark_column
-    found = [name for name in schema.names if name == wanted]
-    if not found and not case_sensitive:
-        found = [name for name in schema.names if name.lower() == wanted.lower()]
-    if len(found) != 1:
+    column = options.watermark_column
+    matches = [name for name in schema.names if name == column]
+    if not matches and not case_sensitive:
+        matches = [name for name in schema.names if name.lower() == column.lower()]
+    if len(matches) != 1:
         raise SchemaMismatchError(
-            f"Cannot write to {options.label}: watermarkColumn is {wanted!r}, and the table has no such column. "
+            f"Cannot write to {table}: watermarkColumn is {column!r}, and the table has no such column. "
             f"It has {', '.join(schema.names)}."
         )
-    kind = schema.field(found[0]).type
+    kind = schema.field(matches[0]).type
     if not (pa.types.is_timestamp(kind) or pa.types.is_int64(kind)):
         raise SchemaMismatchError(
-            f"Cannot write to {options.label}: watermarkColumn {wanted!r} is {kind}. It must be a timestamp, or a "
+            f"Cannot write to {table}: watermarkColumn {column!r} is {kind}. It must be a timestamp, or a "
             "long of milliseconds since 1970. Choose another column, or cast it."
         )
-    return EventTime(found[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
+    return EventTime(matches[0], options.watermark_delay_ms, options.watermark_max_ahead_ms)
 
 
 def _in_ms(ticks: int | None, unit: str) -> int | None:
-    """Rounded down: a watermark must not pass a time that is still to come."""
+    """Rounded down: a watermark must not pass a time that may still come."""
     if ticks is None:
         return None
     return ticks * 1_000 if unit == "s" else ticks // _FINER.get(unit, 1)

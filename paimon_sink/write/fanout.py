@@ -1,8 +1,7 @@
 """From one stream of batches to many partitions, in bounded memory.
 
-Rows are gathered a partition until they make a large row group. When all that is gathered together passes the budget,
-the largest partitions are written out first. At most a fixed number of files is open; opening one more closes the
-fullest.
+Rows are buffered by partition until they make a large row group. When all buffers together exceed the budget, the
+largest are written out first. At most a fixed number of files is open; opening one more closes the fullest.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Limits:
 
     split_rows: int = 1 << 18
     split_bytes: int = 32 << 20
-    """Batches are gathered this far before they are split by partition: splitting costs a pass a partition."""
+    """Batches are collected up to this size before they are split by partition: splitting costs a pass a partition."""
     row_group_rows: int = 1 << 20
     row_group_bytes: int = 128 << 20
     gathered_bytes: int = 128 << 20
@@ -53,7 +52,7 @@ class _Part:
 
 
 class FanOut:
-    """Takes aligned batches, gives closed files."""
+    """Takes aligned batches, returns closed files."""
 
     def __init__(self, attempt: TaskAttempt, limits: Limits) -> None:
         self._attempt = attempt
@@ -104,7 +103,7 @@ class FanOut:
 
     def _split(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
         codes = pa.repeat(pa.scalar(0, pa.int64()), batch.num_rows)
-        columns = self._attempt.table.partition_values(batch)
+        columns = self._attempt.table.files.partition_values(batch)
         for column in columns:
             encoded = pc.dictionary_encode(column, null_encoding="encode")
             pairs = pc.add(pc.multiply(codes, len(encoded.dictionary)), pc.cast(encoded.indices, pa.int64()))

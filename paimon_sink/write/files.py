@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import ClosedFile, Table
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import ClosedFile
 from paimon_sink.storage.store import Output
 from paimon_sink.write.encoding import MIN_SAMPLE_ROWS, dictionary_columns
 
-__all__ = ["RollingFile", "TaskAttempt"]
+__all__ = ["FULL_SHARE", "RollingFile", "TaskAttempt"]
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +30,9 @@ _FIRST_SHARE = 4
 _LEAST_SHARE = 5
 """Near the target, still write this fraction of it at once: many tiny row groups cost readers more."""
 _UPLOAD_BYTES = 8 << 20
-"""Part size on object stores. Each open file holds one part in memory, and a few hold one more that travels."""
-_FULL = 0.9
-"""A file this near its target is closed: the next row group could carry it past the tolerance."""
+"""Part size on object stores. Each open file holds one part in memory, and a few hold one more during its upload."""
+FULL_SHARE = 0.9
+"""A file is closed at this share of its target: the next row group could take it too far past the target."""
 
 
 @dataclass
@@ -44,18 +45,18 @@ class TaskAttempt:
     target_bytes: int
     bytes_a_row: float | None = None
     dictionaries: list[str] | None = None
-    """Columns that get one, as soon as there were rows enough to tell. Until then, all."""
+    """Columns that get a dictionary, once there were enough rows to judge. Until then, all."""
     paths: list[str] = field(default_factory=list)
     """Every file ever opened, so that a failed write can remove them all."""
 
     def next_path(self, partition: tuple[Any, ...]) -> str:
-        path = self.table.new_file_path(partition, attempt=self.attempt_id, number=len(self.paths))
+        path = self.table.files.new_path(partition, attempt=self.attempt_id, number=len(self.paths))
         self.paths.append(path)
         return path
 
     def remove_files(self) -> None:
-        """Remove whatever was written. The error that led here matters more than one that stays behind."""
-        self.table.drop_files(self.paths)
+        """Remove all files of this attempt. A failure here is only logged: the error that led here matters more."""
+        self.table.files.drop(self.paths)
 
 
 class RollingFile:
@@ -86,7 +87,7 @@ class RollingFile:
             self._open.write_row_group(piece)
             reached(Step.ROWS_WRITTEN)
             start += piece.num_rows
-            if self._open.size_bytes >= _FULL * self._attempt.target_bytes:
+            if self._open.size_bytes >= FULL_SHARE * self._attempt.target_bytes:
                 yield from self.close()
 
     def close(self) -> Iterator[DataFile]:
@@ -101,7 +102,7 @@ class RollingFile:
             self._open = None
 
     def _what_fits(self, rows: pa.Table) -> pa.Table:
-        """The first of the rows: as many as fit by the size of those before, even if these compress far worse."""
+        """The first of the rows: as many as fit, judged by the rows before and bounded in case these compress worse."""
         target, a_row = self._attempt.target_bytes, self._attempt.bytes_a_row
         if a_row is None:
             most = target / _FIRST_SHARE
@@ -109,7 +110,7 @@ class RollingFile:
             room = target - self.size_bytes
             rows = rows.slice(0, max(1, int(room / max(a_row, 0.01))))
             most = max(room, target / _LEAST_SHARE)
-        # What rows take in memory is about the most that they can take on disk.
+        # Rows rarely take more bytes on disk than in memory.
         while rows.num_rows > 1 and rows.nbytes > most:
             rows = rows.slice(0, math.ceil(rows.num_rows / math.ceil(rows.nbytes / most)))
         return rows
@@ -129,8 +130,8 @@ class _OpenFile:
             self._writer = pq.ParquetWriter(
                 self._sink.handle,
                 attempt.schema,
-                compression=table.compression,
-                compression_level=table.compression_level,
+                compression=table.files.compression,
+                compression_level=table.files.compression_level,
                 use_dictionary=True if attempt.dictionaries is None else attempt.dictionaries,
                 write_page_index=True,
                 store_schema=False,
@@ -160,7 +161,7 @@ class _OpenFile:
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        return self._attempt.table.describe(
+        return self._attempt.table.files.describe(
             ClosedFile(
                 path=self._path,
                 partition=self._partition,

@@ -1,7 +1,7 @@
-"""Empty lists from Spark 4.1 come without offsets of their items: the format allows it, Arrow's ``nbytes`` does not.
+"""Empty lists from Spark 4.1 come without offsets for their items: the format allows it, Arrow's ``nbytes`` does not.
 
 The JVM sends no offsets for an array of length 0, such as the items of lists that are all empty or null. ``nbytes``
-reads the first of them and ends the process.
+reads the first of them and crashes the process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["with_offsets"]
 
 
 def with_offsets(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, safe to ask for their size. Only columns with empty items are copied."""
+    """The same rows with an ``nbytes`` that is safe to read. Only columns with empty items are copied."""
     if not any(_holds_nothing(column) for column in batch.columns):
         return batch
     columns = [pa.concat_arrays([column]) if _holds_nothing(column) else column for column in batch.columns]

@@ -1,4 +1,4 @@
-"""A task: Arrow batches in, data files and one message out. It waits for nobody and talks to nobody."""
+"""A task: Arrow batches in, data files and one message out. It needs no other task and no coordinator."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from paimon_sink.core.clock import Clock, Moment, SystemClock
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.offsets import with_offsets
 
-__all__ = ["write_task"]
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The query and the batch a task belongs to, and how its session spells column names."""
+
+    query_id: str | None = None
+    case_sensitive: bool = False
+    batch_id: int | None = None
+    dynamic_overwrite: bool = False
+    """What the session says of overwrites: only the partitions written, or the whole table."""
 
 
 def write_task(
@@ -35,22 +44,22 @@ def write_task(
     event_time: EventTime | None = None,
     planned: Moment | None = None,
 ) -> TaskMessage:
-    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody can."""
+    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
     attempt = TaskAttempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
     fan_out = FanOut(attempt, limits or Limits())
-    seen = _Seen(event_time, clock or SystemClock())
+    tracker = _EventTimeTracker(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)
     try:
         aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
-        files = [file for batch in seen.over(aligned) for file in fan_out.write(batch)]
+        files = [file for batch in tracker.over(aligned) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(
-            table.identity, table.schema_id, tuple(files), query_id, batch_id, planned, seen.watermark_ms
+            table.identity, table.schema_id, tuple(files), query_id, batch_id, planned, tracker.watermark_ms
         )
         reached(Step.MESSAGE_BUILT)
     except BaseException:
-        # Files may go: the message never left this attempt.
+        # Files may be deleted: the message never left this attempt.
         fan_out.discard()
         attempt.remove_files()
         raise
@@ -58,7 +67,7 @@ def write_task(
 
 
 @dataclass
-class _Seen:
+class _EventTimeTracker:
     """The latest event time of the rows that passed."""
 
     event_time: EventTime | None
@@ -70,9 +79,9 @@ class _Seen:
             yield from batches
             return
         for batch in batches:
-            found = self.event_time.latest_ms(batch, self.clock)
-            if found is not None and (self.latest_ms is None or found > self.latest_ms):
-                self.latest_ms = found
+            batch_ms = self.event_time.latest_ms(batch, self.clock)
+            if batch_ms is not None and (self.latest_ms is None or batch_ms > self.latest_ms):
+                self.latest_ms = batch_ms
             yield batch
 
     @property

@@ -63,7 +63,7 @@ def test_one_partition_is_compacted_and_then_there_is_nothing_to_do(lake: Lake) 
     assert (done["files_before"], done["files_after"], done["rows"], done["conflicts"]) == (3, 1, 3, 0)
     assert done["snapshot_id"] == lake.snapshot_ids()[-1]
     assert second.stdout == "sales.orders has no small files to put together. Nothing was changed.\n"
-    assert sorted(file.partition for file in lake.open().live_files()) == [("a",)] * 4 + [("b",)]
+    assert sorted(file.partition for file in lake.open().scans.live_files()) == [("a",)] * 4 + [("b",)]
     assert lake.ids() == list(range(7))
 
 
@@ -90,7 +90,7 @@ def test_bad_usage_is_a_sentence_and_the_status_is_2(lake: Lake, arguments: list
 
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.split())
-    assert len(lake.open().live_files()) == 7
+    assert len(lake.open().scans.live_files()) == 7
 
 
 @pytest.mark.parametrize("home", [None, "elsewhere"], ids=["no java", "a wrong JAVA_HOME"])
@@ -107,7 +107,7 @@ def test_without_java_it_is_a_sentence_that_names_the_way_out(
     assert result.exit_code == 1
     assert result.stderr.startswith("Cannot start Spark: ")
     assert "--in-process" in result.stderr
-    assert len(lake.open().live_files()) == 7
+    assert len(lake.open().scans.live_files()) == 7
 
 
 def test_a_table_that_is_not_there_is_a_sentence(local_lake: Lake) -> None:

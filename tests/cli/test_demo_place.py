@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from paimon_sink.cli.demo_place import TABLE, Place, Published
-from paimon_sink.core.options import AVAILABLE_FORMATS
+from paimon_sink.cli.demo.place import TABLE, Place, Published
+from paimon_sink.formats.registry import BUILT_IN
 from tests.support.lake import Lake, rows
 
 
-@pytest.fixture(params=AVAILABLE_FORMATS)
+@pytest.fixture(params=BUILT_IN)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     found = Place(tmp_path / "demo", request.param)
     found.empty()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.listeners import RECORDER, with_recorder
 from tests.support.places import Place, places
+
+PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
@@ -37,6 +40,17 @@ def told(lake: Lake, *arguments: str) -> dict[str, Any]:
 
 def line_of(text: str, start: str) -> list[str]:
     return next(line for line in text.splitlines() if line.strip().startswith(start)).split()
+
+
+@pytest.mark.parametrize("part", ["totals", "users", "listeners", "snapshots"])
+def test_the_keys_for_machines_are_those_of_the_page(local_lake: Lake, tmp_path: Path, part: str) -> None:
+    with_recorder(local_lake, tmp_path / "notes.jsonl").append(0, rows(1))
+    row = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{part}` |"))
+    documented = set(re.findall("`([a-z_]+)`", row.split("|")[2]))
+
+    printed = told(local_lake)[part]
+
+    assert (printed if part == "totals" else printed[0]).keys() == documented
 
 
 @pytest.mark.witness

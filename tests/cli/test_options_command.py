@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli, main
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import describe_options, render_markdown
+from paimon_sink.core.option_docs import describe_options, render_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "options.md"
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
-from paimon_sink.cli.report_page import page
-from paimon_sink.cli.report_series import MOST_POINTS
-from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.cli.report.page import page
+from paimon_sink.cli.report.series import MOST_POINTS
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import history
 from tests.support.command_line import named
 from tests.support.engines import other_engine

@@ -20,7 +20,7 @@ from tests.support.lake import Lake, rows
 from tests.support.listeners import with_recorder
 
 # One browser for all of them.
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 HOSTILE = """<script>document.title='mine'</script><img src="https://evil.example/x" onerror="document.title='mine'">"""
 LONG = "1f0c9d9e-1c7b-4a5c-9d35-6b0e3f1a7c55-" * 4

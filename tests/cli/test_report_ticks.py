@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_sink.cli.report_ticks import Axis, count_axis, duration_axis, time_axis
+from paimon_sink.cli.report.ticks import Axis, count_axis, duration_axis, time_axis
 
 NOON = 1_763_294_400_000
 """2025-11-16 12:00:00 UTC."""

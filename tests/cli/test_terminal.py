@@ -14,7 +14,8 @@ from rich.text import Text
 
 import paimon_sink.cli
 from paimon_sink.cli.main import cli
-from paimon_sink.cli.terminal import Terminal, printable, printable_lines
+from paimon_sink.cli.printable import printable, printable_lines
+from paimon_sink.cli.terminal import Terminal
 from tests.support.ages import Ages
 from tests.support.command_line import named
 from tests.support.engines import other_engine
@@ -91,7 +92,8 @@ def test_an_error_and_bad_usage_that_quote_a_name_of_the_table_move_nothing(host
 
 def test_every_command_prints_through_the_same_door() -> None:
     """By rich's own class, nobody would be kept from printing raw."""
-    sources = {path.name: path.read_text() for path in Path(paimon_sink.cli.__path__[0]).glob("*.py")}
+    root = Path(paimon_sink.cli.__path__[0])
+    sources = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.py")}
 
     raw = r"\bConsole\(|(?<![.\w])print\(|sys\.std(out|err)"
     assert {name for name, source in sources.items() if re.search(raw, source)} == set()

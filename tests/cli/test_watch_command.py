@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
-from paimon_sink.cli.large import large, short_time
 from paimon_sink.cli.main import cli
-from paimon_sink.cli.watch_frame import Room, frame
-from paimon_sink.cli.watch_state import Watcher
+from paimon_sink.cli.watch.frame import Room, frame
+from paimon_sink.cli.watch.large import large, short_time
+from paimon_sink.cli.watch.state import Watcher
 from tests.support.clock import FakeClock
 from tests.support.command_line import named
 from tests.support.engines import other_engine

@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from paimon_sink.cli.large import large
-from paimon_sink.cli.watch_frame import Room, frame
-from paimon_sink.cli.watch_state import View, Watcher
+from paimon_sink.cli.watch.frame import Room, frame
+from paimon_sink.cli.watch.large import large
+from paimon_sink.cli.watch.state import View, Watcher
 from paimon_sink.errors import PwcError, TableNotFoundError
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -42,14 +42,14 @@ class _Broken:
     def __init__(self, lake: Lake) -> None:
         self.table: Table = lake.open()
         self.error: Exception | None = None
-        load_head = self.table.load_head
+        load_head = self.table.commits.load_head
 
         def looking(*, commit_user: str) -> object:
             if self.error is not None:
                 raise self.error
             return load_head(commit_user=commit_user)
 
-        self.table.load_head = looking  # type: ignore[method-assign,assignment]
+        self.table.commits.load_head = looking  # type: ignore[method-assign,assignment]
 
 
 @pytest.mark.witness
@@ -127,17 +127,17 @@ def test_a_store_that_does_not_answer_is_a_line_and_the_view_goes_on(local_lake:
     assert "over after 6.0 s, 3 times: " in after
 
 
-def test_troubles_of_two_kinds_are_two_lines(local_lake: Lake) -> None:
+def test_outages_of_two_kinds_are_two_lines(local_lake: Lake) -> None:
     local_lake.append(0, rows(1))
     broken = _Broken(local_lake)
     watching = Watcher(lambda: broken.table, None, 200, FakeClock())
     view, _ = watching.first()
 
-    for said in ("one", "two", "two"):
-        broken.error = PwcError(said)
+    for reason in ("one", "two", "two"):
+        broken.error = PwcError(reason)
         view = watching.again(view)
 
-    assert [(kind.said, kind.times, kind.over_ms is None) for kind in view.troubles] == [
+    assert [(outage.reason, outage.times, outage.over_ms is None) for outage in view.outages] == [
         ("two", 2, True),
         ("one", 1, False),
     ]
@@ -151,9 +151,9 @@ def test_a_table_that_was_dropped_is_said_with_its_last_figures(lake: Lake) -> N
     other_engine(lake).drop()
     view = watching.again(watching.again(view))
 
-    assert view.kind is not None
-    assert view.kind.said == "The table sales.orders was dropped. These are its last figures."
-    assert view.kind.times == 2
+    assert view.outage is not None
+    assert view.outage.reason == "The table sales.orders was dropped. These are its last figures."
+    assert view.outage.times == 2
     assert batches(view) == [0]
 
 
@@ -169,8 +169,8 @@ def test_a_table_that_was_created_again_is_watched_from_its_beginning(lake: Lake
     view = watching.again(view)
 
     assert batches(view) == [7]
-    assert view.kind is None
-    assert view.troubles[0].said == "The table sales.orders was dropped. Another one stands there now."
+    assert view.outage is None
+    assert view.outages[0].reason == "The table sales.orders was dropped. Another one stands there now."
 
 
 def test_one_that_is_dropped_and_created_between_two_readings_is_noticed(lake: Lake) -> None:
@@ -185,7 +185,7 @@ def test_one_that_is_dropped_and_created_between_two_readings_is_noticed(lake: L
     view = watching.again(watching.again(view))
 
     assert {entry.commit_user for entry in view.history.entries} == {"another"}
-    assert len(view.troubles) == 1
+    assert len(view.outages) == 1
 
 
 def test_the_first_reading_has_to_go_well(local_lake: Lake) -> None:

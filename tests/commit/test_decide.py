@@ -10,7 +10,7 @@ import pytest
 from paimon_sink.commit.decide import CommitRequest, Policy, Verdict, advance, decide, identifiers_with
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, RefusedError, StaleBatchError
 from paimon_sink.core.identifiers import FEW_RANGES, Identifiers
-from paimon_sink.formats.base import Claim, Ledger, LedgerEntry, Register
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register
 
 DAY_MS = 24 * 3600 * 1000
 NOW_MS = 1_700_000_000_000

@@ -7,17 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_sink.commit.fold import fold, fold_one_shot, replacement, written_files
+from paimon_sink.commit.fold import commit_kind, fold, fold_job, written_files
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import CommitKind, Plan
+from paimon_sink.core.option_groups import CommitOptions
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.formats.values import CommitKind, Plan
 
-ORDERS = {"warehouse": "/lake", "table": "sales.orders"}
+TABLE = "sales.orders"
+ORDERS = {"warehouse": "/lake", "table": TABLE}
 
 
-def options(extra: Mapping[str, str] | None = None, purpose: Purpose = Purpose.STREAM_WRITE) -> SinkOptions:
-    return SinkOptions.parse({**ORDERS, **(extra or {})}, purpose=purpose)
+def options(extra: Mapping[str, str] | None = None, purpose: Purpose = Purpose.STREAM_WRITE) -> CommitOptions:
+    return parse_options({**ORDERS, **(extra or {})}, purpose=purpose).commit
 
 
 def file(path: str = "bucket-0/data-1.parquet", *, rows: int = 2) -> DataFile:
@@ -29,7 +32,7 @@ def message(*files: DataFile, identity: str = "table-1", schema_id: int = 0, que
 
 
 def folded(*messages: TaskMessage | None, overwrite: bool = False, **extra: str) -> Plan | None:
-    return fold(messages, options=options(extra), batch_id=7, overwrite=overwrite)
+    return fold(messages, table=TABLE, options=options(extra), batch_id=7, overwrite=overwrite)
 
 
 def test_messages_become_one_plan() -> None:
@@ -42,7 +45,7 @@ def test_messages_become_one_plan() -> None:
         batch_id=7,
         query_id="q",
         files=(first, second),
-        replace=CommitKind.APPEND,
+        kind=CommitKind.APPEND,
         table_identity="table-1",
         schema_ids=frozenset({0, 1}),
     )
@@ -71,7 +74,7 @@ def test_a_missing_message_means_no_plan(messages: list[TaskMessage | None]) -> 
     with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report. Nothing was committed"):
         folded(*messages)
     with pytest.raises(MessageError, match=f"{missing} of {len(messages)} tasks did not report"):
-        fold_one_shot(messages, options=options(), overwrite=False)
+        fold_job(messages, table=TABLE, options=options(), overwrite=False, unique_id="id-1")
 
 
 def test_messages_of_two_incarnations_of_the_table_are_refused() -> None:
@@ -145,29 +148,28 @@ def test_a_batch_without_tasks_under_an_explicit_name_publishes_nothing() -> Non
     assert plan is None or plan.changes_nothing
 
 
-def test_a_one_shot_write_has_a_fresh_user_each_time() -> None:
-    first = fold_one_shot([message(file())], options=options(), overwrite=False)
-    second = fold_one_shot([message(file())], options=options(), overwrite=False)
+def test_a_one_shot_write_has_a_user_of_its_own() -> None:
+    first = fold_job([message(file())], table=TABLE, options=options(), overwrite=False, unique_id="id-1")
+    second = fold_job([message(file())], table=TABLE, options=options(), overwrite=False, unique_id="id-2")
 
-    assert first.commit_user != second.commit_user
+    assert (first.commit_user, second.commit_user) == ("id-1", "id-2")
     assert (first.batch_id, first.query_id) == (None, None)
 
 
 def test_a_one_shot_write_with_a_user_only_is_still_one_shot() -> None:
     given = options({"commitUser": "nightly"}, Purpose.BATCH_WRITE)
 
-    first = fold_one_shot([message(file())], options=given, overwrite=False)
-    second = fold_one_shot([message(file())], options=given, overwrite=False)
+    first = fold_job([message(file())], table=TABLE, options=given, overwrite=False, unique_id="id-1")
+    second = fold_job([message(file())], table=TABLE, options=given, overwrite=False, unique_id="id-2")
 
     assert first.batch_id is None
-    assert first.commit_user.startswith("nightly-")
-    assert first.commit_user != second.commit_user
+    assert (first.commit_user, second.commit_user) == ("nightly-id-1", "nightly-id-2")
 
 
 def test_a_batch_job_with_user_and_identifier_is_in_the_ledger() -> None:
     given = options({"commitUser": "nightly", "commitIdentifier": "20260131"}, Purpose.BATCH_WRITE)
 
-    plan = fold_one_shot([message(file())], options=given, overwrite=False)
+    plan = fold_job([message(file())], table=TABLE, options=given, overwrite=False, unique_id="id-1")
 
     assert (plan.commit_user, plan.batch_id, plan.query_id) == ("nightly", 20260131, None)
 
@@ -182,12 +184,12 @@ def test_a_batch_job_with_user_and_identifier_is_in_the_ledger() -> None:
     ],
 )
 def test_what_a_write_replaces(overwrite: bool, dynamic: bool, expected: CommitKind) -> None:
-    assert replacement(overwrite=overwrite, dynamic=dynamic) is expected
+    assert commit_kind(overwrite=overwrite, dynamic=dynamic) is expected
 
     mode = "dynamic" if dynamic else "static"
     plan = folded(message(file()), overwrite=overwrite, partitionOverwriteMode=mode)
     assert plan is not None
-    assert plan.replace is expected
+    assert plan.kind is expected
 
 
 @pytest.mark.parametrize(
@@ -201,27 +203,29 @@ def test_only_a_static_overwrite_changes_the_table_with_no_files(replace: Commit
     assert plan.changes_nothing is nothing
 
 
-def one_shot(*messages: TaskMessage, **extra: str) -> Plan:
-    return fold_one_shot(messages, options=options(extra, Purpose.BATCH_WRITE), overwrite=True)
+def job(*messages: TaskMessage, **extra: str) -> Plan:
+    return fold_job(
+        messages, table=TABLE, options=options(extra, Purpose.BATCH_WRITE), overwrite=True, unique_id="id-1"
+    )
 
 
 def test_an_overwrite_without_the_option_does_as_its_tasks_say() -> None:
     dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
 
-    assert one_shot(dynamic).replace is CommitKind.OVERWRITE_PARTITIONS
-    assert one_shot(message(file(), query_id=None)).replace is CommitKind.OVERWRITE
+    assert job(dynamic).kind is CommitKind.OVERWRITE_PARTITIONS
+    assert job(message(file(), query_id=None)).kind is CommitKind.OVERWRITE
 
 
 def test_the_option_wins_over_what_tasks_say_of_overwrites() -> None:
     dynamic = replace(message(file(), query_id=None), dynamic_overwrite=True)
 
-    assert one_shot(dynamic, partitionOverwriteMode="static").replace is CommitKind.OVERWRITE
-    assert one_shot(message(file()), partitionOverwriteMode="dynamic").replace is CommitKind.OVERWRITE_PARTITIONS
+    assert job(dynamic, partitionOverwriteMode="static").kind is CommitKind.OVERWRITE
+    assert job(message(file()), partitionOverwriteMode="dynamic").kind is CommitKind.OVERWRITE_PARTITIONS
 
 
 def test_only_a_job_with_an_identifier_comes_in_any_order() -> None:
-    assert one_shot(message(), commitUser="u", commitIdentifier="3").in_any_order
-    assert not one_shot(message(), commitUser="u").in_any_order
+    assert job(message(), commitUser="u", commitIdentifier="3").in_any_order
+    assert not job(message(), commitUser="u").in_any_order
     stream = folded(message(file()))
     assert stream is not None
     assert not stream.in_any_order

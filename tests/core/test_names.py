@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.names import check_name, parse_table_name
+from paimon_sink.core.names import check_name, nearest_name, parse_table_name
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,22 @@ def test_any_allowed_pair_of_names_survives_being_back_quoted(database: str, tab
 def test_no_allowed_name_leaves_its_directory(name: str) -> None:
     if check_name("table", name) is None:
         assert os.path.dirname(os.path.normpath(os.path.join("/root", name))) == "/root"
+
+
+@pytest.mark.parametrize(
+    ("written", "nearest"),
+    [
+        pytest.param("catlog", "Catalog", id="a typo, and the spelling of the list"),
+        pytest.param("TABLE-NAMES", "table-name", id="in another case"),
+        pytest.param("zzz", None, id="like nothing"),
+        pytest.param("", None, id="nothing"),
+        pytest.param("uri" + "x" * 100_000, None, id="very long"),
+    ],
+)
+def test_the_nearest_of_the_known_names_is_found_as_it_is_spelt(written: str, nearest: str | None) -> None:
+    assert nearest_name(written, ["uri", "Catalog", "table-name"]) == nearest
+
+
+def test_how_near_is_near_enough_is_for_the_caller_to_say() -> None:
+    assert nearest_name("scope", ["score"], cutoff=0.9) is None
+    assert nearest_name("scope", iter(["score"]), cutoff=0.8) == "score"

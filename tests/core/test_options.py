@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -11,15 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import OptionDoc, Purpose, SinkOptions, describe_options
+from paimon_sink.core.option_docs import OptionDoc, describe_options
+from paimon_sink.core.option_groups import CommitOptions, TableOptions, UpkeepOptions, WriteOptions
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.registry import parse_options
 
 HERE = {"path": "/lake/orders"}
 STREAM, BATCH, READ = Purpose.STREAM_WRITE, Purpose.BATCH_WRITE, Purpose.READ
 ONE_BY_ONE = [option.key for option in describe_options() if not option.is_prefix]
 
 
-def parse(options: dict[str, str], purpose: Purpose = BATCH) -> SinkOptions:
-    return SinkOptions.parse(options, purpose=purpose)
+def parse(options: dict[str, str], purpose: Purpose = BATCH) -> Options:
+    return parse_options(options, purpose=purpose)
 
 
 def refusal(options: dict[str, str], purpose: Purpose = BATCH) -> str:
@@ -32,69 +36,88 @@ def refusal(options: dict[str, str], purpose: Purpose = BATCH) -> str:
 
 
 def test_defaults_are_those_of_the_documentation() -> None:
-    assert parse(HERE) == SinkOptions(
-        path="/lake/orders",
-        table_format="paimon",
-        create_table=True,
-        on_rewind="fail",
-        on_ledger_lost="fail",
-        takeover=False,
-        target_file_size_bytes=128 * 1024 * 1024,
-        compression=None,
-        partition_overwrite_mode=None,
-        ledger_retention_ms=30 * 24 * 3600 * 1000,
+    assert parse(HERE) == Options(
+        table=TableOptions(path="/lake/orders", table_format="paimon", branch="main", create_table=True),
+        write=WriteOptions(
+            target_file_size_bytes=128 * 1024 * 1024,
+            compression=None,
+            watermark_column=None,
+            watermark_delay_ms=0,
+            watermark_max_ahead_ms=24 * 3600 * 1000,
+            merge_schema=False,
+        ),
+        commit=CommitOptions(
+            commit_user=None,
+            commit_identifier=None,
+            on_rewind="fail",
+            on_ledger_lost="fail",
+            takeover=False,
+            ledger_retention_ms=30 * 24 * 3600 * 1000,
+            partition_overwrite_mode=None,
+            watermark_idle_ms=None,
+        ),
+        upkeep=UpkeepOptions(
+            expire_older_than_ms=None,
+            expire_keep_last=10,
+            expire_limit=20,
+            compact_min_files=None,
+            compact_max_bytes=64 * 1024 * 1024,
+        ),
     )
 
 
 @pytest.mark.parametrize(
     ("key", "text", "field", "value"),
     [
-        ("createTable", "FALSE", "create_table", False),
-        ("takeover", " true ", "takeover", True),
-        ("tableFormat", "Paimon", "table_format", "paimon"),
-        ("tableFormat", "ICEBERG", "table_format", "iceberg"),
-        ("branch", "main", "branch", "main"),
-        ("partitionBy", "dt", "partition_by", ("dt",)),
-        ("partitionBy", "dt, region", "partition_by", ("dt", "region")),
-        ("partitionBy", "`a,b`, `c.d`,` e `,`f(g)`", "partition_by", ("a,b", "c.d", " e ", "f(g)")),
-        ("partitionBy", "order day", "partition_by", ("order day",)),
-        ("commitUser", "nightly orders", "commit_user", "nightly orders"),
-        ("onLedgerLost", "commit", "on_ledger_lost", "commit"),
-        ("onLedgerLost", "skip", "on_ledger_lost", "skip"),
-        ("targetFileSize", "64kb", "target_file_size_bytes", 65536),
-        ("targetFileSize", "1 GB", "target_file_size_bytes", 2**30),
-        ("targetFileSize", "1024", "target_file_size_bytes", 1024),
-        ("targetFileSize", "16gb", "target_file_size_bytes", 2**34),
-        ("ledger.retention", "12h", "ledger_retention_ms", 43_200_000),
-        ("ledger.retention", "90m", "ledger_retention_ms", 5_400_000),
-        ("ledger.retention", "7200s", "ledger_retention_ms", 7_200_000),
-        ("ledger.retention", "3600000ms", "ledger_retention_ms", 3_600_000),
-        ("compression", "zstd", "compression", "zstd"),
-        ("compression", "GZIP", "compression", "gzip"),
-        ("compression", "uncompressed", "compression", "none"),
-        ("partitionOverwriteMode", "dynamic", "partition_overwrite_mode", "dynamic"),
-        ("s3.region", "eu-central-1", "storage", {"s3.region": "eu-central-1"}),
-        ("S3.Endpoint", "http://h:1", "storage", {"s3.endpoint": "http://h:1"}),
-        ("catalog.Uri", "thrift://h", "catalog", {"Uri": "thrift://h"}),
-        ("TABLE.bucket", "-1", "table_properties", {"bucket": "-1"}),
-        ("snapshotproperty.team", "", "snapshot_properties", {"team": ""}),
-        ("mergeSchema", "false", "table_format", "paimon"),
+        ("createTable", "FALSE", "table.create_table", False),
+        ("takeover", " true ", "commit.takeover", True),
+        ("tableFormat", "Paimon", "table.table_format", "paimon"),
+        ("tableFormat", "ICEBERG", "table.table_format", "iceberg"),
+        ("branch", "main", "table.branch", "main"),
+        ("partitionBy", "dt", "table.partition_by", ("dt",)),
+        ("partitionBy", "dt, region", "table.partition_by", ("dt", "region")),
+        ("partitionBy", "`a,b`, `c.d`,` e `,`f(g)`", "table.partition_by", ("a,b", "c.d", " e ", "f(g)")),
+        ("partitionBy", "order day", "table.partition_by", ("order day",)),
+        ("commitUser", "nightly orders", "commit.commit_user", "nightly orders"),
+        ("onLedgerLost", "commit", "commit.on_ledger_lost", "commit"),
+        ("onLedgerLost", "skip", "commit.on_ledger_lost", "skip"),
+        ("targetFileSize", "64kb", "write.target_file_size_bytes", 65536),
+        ("targetFileSize", "1 GB", "write.target_file_size_bytes", 2**30),
+        ("targetFileSize", "1024", "write.target_file_size_bytes", 1024),
+        ("targetFileSize", "16gb", "write.target_file_size_bytes", 2**34),
+        ("ledger.retention", "12h", "commit.ledger_retention_ms", 43_200_000),
+        ("ledger.retention", "90m", "commit.ledger_retention_ms", 5_400_000),
+        ("ledger.retention", "7200s", "commit.ledger_retention_ms", 7_200_000),
+        ("ledger.retention", "3600000ms", "commit.ledger_retention_ms", 3_600_000),
+        ("compression", "zstd", "write.compression", "zstd"),
+        ("compression", "GZIP", "write.compression", "gzip"),
+        ("compression", "uncompressed", "write.compression", "none"),
+        ("partitionOverwriteMode", "dynamic", "commit.partition_overwrite_mode", "dynamic"),
+        ("s3.region", "eu-central-1", "table.storage", {"s3.region": "eu-central-1"}),
+        ("S3.Endpoint", "http://h:1", "table.storage", {"s3.endpoint": "http://h:1"}),
+        ("catalog.Uri", "thrift://h", "table.catalog", {"Uri": "thrift://h"}),
+        ("TABLE.bucket", "-1", "table.table_properties", {"bucket": "-1"}),
+        ("snapshotproperty.team", "", "commit.snapshot_properties", {"team": ""}),
+        ("mergeSchema", "false", "write.merge_schema", False),
     ],
 )
 def test_a_good_value_is_understood(key: str, text: str, field: str, value: Any) -> None:
-    assert getattr(parse({**HERE, key: text}), field) == value
+    assert attrgetter(field)(parse({**HERE, key: text})) == value
 
 
 @pytest.mark.parametrize("spell", [str.lower, str.upper, str.swapcase], ids=["lower", "upper", "swapped"])
 def test_keys_are_case_insensitive(spell: Any) -> None:
     options = {spell(key): value for key, value in {"warehouse": "/w", "table": "a.b", "partitionBy": "dt"}.items()}
 
-    assert parse(options) == SinkOptions(warehouse="/w", database="a", table="b", partition_by=("dt",))
+    parsed = parse(options)
+
+    assert parsed == Options(table=TableOptions(warehouse="/w", name=("a", "b"), partition_by=("dt",)))
+    assert (parsed.table.database, parsed.table.table) == ("a", "b")
 
 
 def test_the_label_is_the_table_or_its_path() -> None:
-    assert parse({"warehouse": "/w", "table": "`my.db`.orders"}).label == "my.db.orders"
-    assert parse(HERE).label == "/lake/orders"
+    assert parse({"warehouse": "/w", "table": "`my.db`.orders"}).table.label == "my.db.orders"
+    assert parse(HERE).table.label == "/lake/orders"
 
 
 @pytest.mark.parametrize("key", ["checkpointLocation", "queryname", "OUTPUTMODE", "spark.sql.anything"])
@@ -106,7 +129,7 @@ def test_sparks_own_options_pass(key: str) -> None:
 def test_one_set_of_options_serves_writing_and_reading(purpose: Purpose) -> None:
     lake = {"warehouse": "/w", "table": "a.b", "partitionBy": "dt", "commitUser": "u", "takeover": "true"}
 
-    assert parse(lake, purpose).commit_user == "u"
+    assert parse(lake, purpose).commit.commit_user == "u"
 
 
 EVERY_OPTION = {
@@ -120,7 +143,7 @@ EVERY_OPTION = {
 def test_a_read_passes_over_every_option_of_a_write() -> None:
     given = {key: value for key, value in EVERY_OPTION.items() if key not in ("path", "branch", "table")}
 
-    assert parse({**given, "table": "a.b", "listeners": "metrics"}, READ).where is not None
+    assert parse({**given, "table": "a.b", "listeners": "metrics"}, READ).read.where is not None
 
 
 @pytest.mark.parametrize("purpose", [STREAM, BATCH])
@@ -146,7 +169,7 @@ def test_sparks_setting_of_overwrites_is_no_option_and_is_not_passed_over() -> N
 
 
 def test_a_stream_may_be_told_to_skip_a_rewind_and_a_batch_job_may_not() -> None:
-    assert parse({**HERE, "onRewind": "Skip"}, STREAM).on_rewind == "skip"
+    assert parse({**HERE, "onRewind": "Skip"}, STREAM).commit.on_rewind == "skip"
     assert "may come in any order" in refusal({**HERE, "onRewind": "skip"}, BATCH)
 
 
@@ -177,8 +200,8 @@ def test_a_bound_of_something_that_is_not_switched_on_is_refused(bound: dict[str
 def test_a_commit_identifier_goes_with_a_commit_user() -> None:
     options = {**HERE, "commitUser": "u", "commitIdentifier": str(2**63 - 2)}
 
-    assert parse(options, BATCH).commit_identifier == 2**63 - 2
-    assert parse({**HERE, "commitIdentifier": "0"}, READ).commit_identifier == 0
+    assert parse(options, BATCH).commit.commit_identifier == 2**63 - 2
+    assert parse({**HERE, "commitIdentifier": "0"}, READ).commit.commit_identifier == 0
 
 
 def test_options_survive_pickling() -> None:
@@ -187,7 +210,7 @@ def test_options_survive_pickling() -> None:
     after = pickle.loads(pickle.dumps(before))
 
     assert after == before
-    assert after.storage == {"s3.secret-access-key": "s"}
+    assert after.table.storage == {"s3.secret-access-key": "s"}
 
 
 # ---------------------------------------------------------------- bad values
@@ -207,7 +230,8 @@ def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
     [
         ("createTable", "yes", "must be true or false, not 'yes'"),
         ("takeover", "1", "must be true or false"),
-        ("tableFormat", "delta", "must be paimon or iceberg, not 'delta'"),
+        ("tableFormat", "delta", "must be paimon or iceberg, not 'delta'."),
+        ("tableFormat", "Icberg", "must be paimon or iceberg, not 'Icberg'; did you mean iceberg?"),
         ("branch", "audit", "branch is not available for Paimon"),
         ("partitionBy", "a,,b", "empty column name"),
         ("partitionBy", "a,", "empty column name"),
@@ -296,7 +320,7 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(key: str, addres
     ],
 )
 def test_an_address_without_a_login_is_accepted(address: str) -> None:
-    assert parse({"path": address}).path == address
+    assert parse({"path": address}).table.path == address
 
 
 # ---------------------------------------------------------------- contradictions
@@ -398,24 +422,24 @@ _VALUES = st.one_of(
 @given(st.dictionaries(_KEYS, _VALUES, max_size=8), st.sampled_from(Purpose))
 def test_any_options_are_understood_or_refused_and_nothing_else(options: dict[str, str], purpose: Purpose) -> None:
     try:
-        parsed = SinkOptions.parse(options, purpose=purpose)
+        parsed = parse(options, purpose)
     except OptionError:
         return
 
-    assert parsed.label
+    assert parsed.table.label
     assert pickle.loads(pickle.dumps(parsed)) == parsed
 
 
 @given(st.dictionaries(st.sampled_from(ONE_BY_ONE), st.one_of(st.none(), st.booleans(), st.integers(), st.floats())))
 def test_values_that_are_not_text_are_understood_or_refused(options: dict[str, Any]) -> None:
     with contextlib.suppress(OptionError):
-        SinkOptions.parse(options, purpose=BATCH)
+        parse(options, BATCH)
 
 
 def test_a_python_boolean_counts_as_its_word() -> None:
     options: dict[str, Any] = {**HERE, "createTable": False}
 
-    assert parse(options).create_table is False
+    assert parse(options).table.create_table is False
 
 
 @pytest.mark.parametrize("names", [{}, {"listeners": "mark-done", "commitUser": "u", "commitIdentifier": "1"}])

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.option_groups import TableOptions
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.registry import parse_options
 
 SECRET_KEYS = [
     "s3.access-key-id",
@@ -27,10 +29,10 @@ _SECRETS = st.tuples(st.text(max_size=20), st.text(max_size=20)).map("hush-9f3e"
 
 def everything_said(options: dict[str, str]) -> str:
     try:
-        parsed = SinkOptions.parse(options, purpose=Purpose.BATCH_WRITE)
+        parsed = parse_options(options, purpose=Purpose.BATCH_WRITE)
     except OptionError as refused:
         return f"{refused} {refused!r} {refused.__cause__!r} {refused.__context__!r}"
-    return f"{parsed} {parsed!r} {parsed.catalog} {parsed.storage!r} {parsed.label}"
+    return f"{parsed} {parsed!r} {parsed.table} {parsed.table.catalog} {parsed.table.storage!r} {parsed.table.label}"
 
 
 @given(
@@ -43,9 +45,9 @@ def test_a_secret_is_never_said(secrets: dict[str, str], others: dict[str, str])
 
 @pytest.mark.parametrize("key", SECRET_KEYS)
 def test_a_secret_still_reaches_the_code_that_needs_it(key: str) -> None:
-    parsed = SinkOptions.parse({"path": "/lake", key: "hush"}, purpose=Purpose.READ)
+    parsed = parse_options({"path": "/lake", key: "hush"}, purpose=Purpose.READ)
 
-    assert "hush" in [*parsed.storage.values(), *parsed.catalog.values()]
+    assert "hush" in [*parsed.table.storage.values(), *parsed.table.catalog.values()]
     assert "(hidden)" in repr(parsed)
 
 
@@ -58,9 +60,10 @@ def test_two_different_secrets_under_one_key_are_told_without_either(key: str) -
 
 
 def test_options_built_by_hand_hide_secrets_too() -> None:
-    by_hand = SinkOptions(path="/lake", storage={"s3.secret-access-key": "hush"}, catalog={"uri": "sql://u:hush@host"})
+    by_hand = TableOptions(path="/lake", s3_secret_access_key="hush", catalog={"uri": "sql://u:hush@host"})
 
-    assert "hush" not in f"{by_hand} {by_hand.storage} {by_hand.catalog}"
+    assert "hush" not in f"{by_hand} {by_hand.storage} {by_hand.catalog} {Options(table=by_hand)}"
+    assert by_hand.storage == {"s3.secret-access-key": "hush"}
 
 
 def test_a_secret_glued_to_its_key_is_cut_off() -> None:
@@ -81,7 +84,7 @@ def test_a_location_with_a_query_string_is_refused_without_showing_it(key: str, 
 
 
 def test_a_question_mark_in_a_plain_path_is_part_of_it() -> None:
-    assert SinkOptions.parse({"path": "/lake/what?"}, purpose=Purpose.READ).path == "/lake/what?"
+    assert parse_options({"path": "/lake/what?"}, purpose=Purpose.READ).table.path == "/lake/what?"
 
 
 @pytest.mark.parametrize("value", ["s3://lake/x?token=hush", "https://hook/x?hush"])

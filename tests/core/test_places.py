@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.registry import parse_options
 
 
-def parse(directory: str | None = "/srv", **options: str) -> SinkOptions:
+def parse(directory: str | None = "/srv", **options: str) -> Options:
     given = {name.replace("__", "."): value for name, value in options.items()}
-    return SinkOptions.parse(given, purpose=Purpose.BATCH_WRITE, directory=directory)
+    return parse_options(given, purpose=Purpose.BATCH_WRITE, directory=directory)
 
 
 @pytest.mark.parametrize("text", ["~/lake", "file:~/lake", "~"])
@@ -25,9 +26,9 @@ def test_a_home_directory_is_expanded_wherever_spark_runs(
     monkeypatch.setenv("HOME", "/home/ann")
     settled = "/home/ann" + text.removeprefix("file:").removeprefix("~")
 
-    assert parse(directory, warehouse=text, table="a.b").warehouse == settled
-    assert parse(directory, path=text).path == settled
-    assert parse(directory, path=text).label == settled
+    assert parse(directory, warehouse=text, table="a.b").table.warehouse == settled
+    assert parse(directory, path=text).table.path == settled
+    assert parse(directory, path=text).table.label == settled
 
 
 def test_a_settled_path_stays_the_same_in_a_process_with_another_home(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +37,7 @@ def test_a_settled_path_stays_the_same_in_a_process_with_another_home(monkeypatc
 
     monkeypatch.setenv("HOME", "/home/executor")
 
-    assert pickle.loads(message).path == "/home/ann/lake"
+    assert pickle.loads(message).table.path == "/home/ann/lake"
 
 
 def test_a_home_directory_of_nobody_is_refused() -> None:
@@ -55,8 +56,8 @@ def test_a_home_directory_of_nobody_is_refused() -> None:
     ],
 )
 def test_a_relative_path_is_taken_from_the_directory_given(text: str, settled: str) -> None:
-    assert parse(warehouse=text, table="a.b").warehouse == settled
-    assert parse(path=text).path == settled
+    assert parse(warehouse=text, table="a.b").table.warehouse == settled
+    assert parse(path=text).table.path == settled
 
 
 @pytest.mark.parametrize("text", ["lake", "./lake", "../lake", "file:lake", "file:../lake"])
@@ -76,14 +77,14 @@ def test_a_relative_path_is_refused_together_with_all_else_where_it_would_be_man
     ["/lake", "/lake/../sea", "s3://bucket/lake", "file:///lake", "file:/lake", "abfss://c@a.dfs.core.windows.net/x"],
 )
 def test_any_other_location_stays_as_it_was_written(text: str) -> None:
-    assert parse(None, path=text).path == text
+    assert parse(None, path=text).table.path == text
 
 
 @pytest.mark.parametrize(
     "catalog", [{"catalog__type": "rest"}, {"catalog__metastore": "REST"}, {"catalog__uri": "http://c"}]
 )
 def test_the_warehouse_of_a_rest_catalog_is_a_name_and_no_path(catalog: dict[str, str]) -> None:
-    assert parse(None, warehouse="lake", table="a.b", **catalog).warehouse == "lake"
+    assert parse(None, warehouse="lake", table="a.b", **catalog).table.warehouse == "lake"
 
 
 def test_a_store_without_its_slashes_is_not_taken_for_a_directory() -> None:
@@ -96,9 +97,9 @@ def test_a_program_that_reads_options_for_itself_means_its_own_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    parsed = SinkOptions.parse({"path": "lake"}, purpose=Purpose.READ)
+    parsed = parse_options({"path": "lake"}, purpose=Purpose.READ)
 
-    assert parsed.path == os.path.join(os.getcwd(), "lake")
+    assert parsed.table.path == os.path.join(os.getcwd(), "lake")
 
 
 SQLITE = {"warehouse": "/lake", "table": "a.b", "tableFormat": "iceberg", "catalog.type": "sql"}
@@ -118,13 +119,13 @@ SQLITE = {"warehouse": "/lake", "table": "a.b", "tableFormat": "iceberg", "catal
 def test_the_file_of_a_catalog_is_settled_as_a_location_is(uri: str, settled: str) -> None:
     options = {**SQLITE, "catalog.uri": uri}
 
-    parsed = SinkOptions.parse(options, purpose=Purpose.STREAM_WRITE, directory="/srv")
+    parsed = parse_options(options, purpose=Purpose.STREAM_WRITE, directory="/srv")
 
-    assert parsed.catalog["uri"] == settled
+    assert parsed.table.catalog["uri"] == settled
 
 
 def test_a_catalog_in_a_relative_file_is_refused_where_it_would_be_many_files() -> None:
     options = {**SQLITE, "catalog.uri": "sqlite:///cat.db"}
 
     with pytest.raises(OptionError, match=r"catalog\.uri is a relative path"):
-        SinkOptions.parse(options, purpose=Purpose.STREAM_WRITE, directory=None)
+        parse_options(options, purpose=Purpose.STREAM_WRITE, directory=None)

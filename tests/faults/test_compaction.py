@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from paimon_sink.commit.coordinator import Bounds, Coordinator
+from paimon_sink.commit.fold import fold_rewrite
 from paimon_sink.core.errors import CommitUnknownError, FilesReplacedError, RefusedError, TableChangedError
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.maintain.compact import Compaction, Rewrite, _plan, compact_groups, plan, publish
+from paimon_sink.maintain.compact import Compaction, Rewrite, compact_groups, plan, publish
 from tests.support.batches import coordinator, path_in, write_plan
 from tests.support.clock import FakeClock
 from tests.support.compaction import TARGET, compact, rewritten
@@ -46,7 +47,7 @@ def filled(lake: Lake, batches: int = 6) -> Lake:
 
 
 def live(lake: Lake) -> list[str]:
-    return sorted(file.path for file in lake.open().live_files())
+    return sorted(file.path for file in lake.open().scans.live_files())
 
 
 def names_of(lake: Lake) -> list[str]:
@@ -63,7 +64,7 @@ def test_small_files_become_one_a_partition_and_rows_and_their_order_stay(lake: 
     done = compact(lake)
 
     assert (done.groups, done.files_before, done.files_after, done.rows, done.conflicts) == (3, 9, 3, 9, 0)
-    assert {file.partition for file in lake.open().live_files()} == {(day,) for day in DAYS}
+    assert {file.partition for file in lake.open().scans.live_files()} == {(day,) for day in DAYS}
     assert len(live(lake)) == 3
     newest = lake.history()[-1]
     assert (newest.snapshot_id, newest.rows, newest.rows_added, newest.batch_id) == (done.snapshot_id, 9, 0, None)
@@ -95,11 +96,11 @@ def test_batches_are_known_again_and_the_ledger_is_as_it_was(lake: Lake) -> None
     filled(lake)
     other = lake.with_options(commitUser="other")
     other.append(3, rows(100))
-    before = lake.open().load_head(commit_user="test").ledger
+    before = lake.open().commits.load_head(commit_user="test").ledger
 
     compact(lake)
 
-    assert lake.open().load_head(commit_user="test").ledger == before
+    assert lake.open().commits.load_head(commit_user="test").ledger == before
     lake.append(5, rows(5))
     other.append(3, rows(100))
     lake.append(6, rows(6))
@@ -112,12 +113,12 @@ def test_a_user_who_is_silent_for_long_stays_in_the_ledger(lake: Lake) -> None:
     long_ago = FakeClock(int(time.time() * 1000) - 400 * 24 * 3600 * 1000)
     lake.write()
     Coordinator(lake.open(), clock=long_ago).commit(write_plan(lake, 7, rows(7)))
-    silent = lake.open().load_head(commit_user="test").ledger
+    silent = lake.open().commits.load_head(commit_user="test").ledger
     other_engine(lake).append(rows(8))
 
     compact(lake)
 
-    assert lake.open().load_head(commit_user="test").ledger.entries.get("test") == silent.entries["test"]
+    assert lake.open().commits.load_head(commit_user="test").ledger.entries.get("test") == silent.entries["test"]
     lake.append(7, rows(7))
     assert lake.ids() == [7, 8]
 
@@ -383,7 +384,14 @@ def test_what_is_published_a_second_time_deletes_nothing(lake: Lake) -> None:
     with pytest.raises(FilesReplacedError):
         publish(lake.open(), ready)
     with pytest.raises(FilesReplacedError):
-        coordinator(lake).replace_files(_plan(ready))
+        coordinator(lake).replace_files(
+            fold_rewrite(
+                [done.message for done in ready],
+                table=lake.table,
+                commit_user="pwc-compact-1",
+                removed=(path for done in ready for path in done.group.paths),
+            )
+        )
 
     assert lake.ids() == [0, 1, 2]
     assert len(live(lake)) == 1

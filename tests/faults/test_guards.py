@@ -130,7 +130,7 @@ def test_a_look_does_not_believe_a_hint_that_is_behind(local_lake: Lake) -> None
     table = local_lake.open()
     table.store.write(table.store.join(table.location, "snapshot", "LATEST"), b"1")
 
-    assert table.load_head(commit_user="test").snapshot_id == 2
+    assert table.commits.load_head(commit_user="test").snapshot_id == 2
 
 
 @pytest.mark.fault(38)

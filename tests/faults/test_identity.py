@@ -9,7 +9,7 @@ import pytest
 
 from paimon_sink import PwcDataSource
 from paimon_sink.core.errors import CommitUserConflictError, LedgerLostError, StaleBatchError
-from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.batches import coordinator, of_query, write_plan
 from tests.support.engines import OtherEngine

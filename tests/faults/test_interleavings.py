@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from paimon_sink.commit.coordinator import Outcome
-from paimon_sink.formats.base import Plan
+from paimon_sink.formats.values import Plan
 from tests.support.batches import coordinator, plan, write_plan
 from tests.support.engines import other_engine
 from tests.support.interleave import Run, every_order, run_in_order

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
 import pytest
 
-from paimon_sink.commit.fold import fold_one_shot
+from paimon_sink.commit.fold import fold_job
 from paimon_sink.core.errors import LedgerLostError, PwcError
 from paimon_sink.core.options import Purpose
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.base import Plan
+from paimon_sink.formats.values import Plan
 from tests.support.batches import coordinator, of_query, opened, sink_options, write_plan
 from tests.support.engines import OtherEngine
 from tests.support.interleave import once_at
@@ -27,7 +28,13 @@ def plan_of(lake: Lake, identifier: int, *ids: int) -> Plan:
     """The job, with its tasks done and its commit to come."""
     job = named(lake, identifier)
     message = opened(job.batch_writer().write(iter([rows(*ids)] if ids else [])))
-    return fold_one_shot([message], options=sink_options(job, purpose=Purpose.BATCH_WRITE), overwrite=False)
+    return fold_job(
+        [message],
+        table=job.table,
+        options=sink_options(job, purpose=Purpose.BATCH_WRITE).commit,
+        overwrite=False,
+        unique_id=str(uuid.uuid4()),
+    )
 
 
 def run(lake: Lake, identifier: int, *ids: int) -> None:

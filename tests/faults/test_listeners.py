@@ -42,7 +42,7 @@ def batches_told(notes: Path) -> list[int]:
 def state(lake: Lake) -> list[int]:
     """What the recorder knows by now."""
     table = lake.open()
-    entry = table.load_head(commit_user="test").ledger.entries["test"]
+    entry = table.commits.load_head(commit_user="test").ledger.entries["test"]
     known: list[int] = current_journal(table, "test", entry).listeners[RECORDER].state["batches"]
     return known
 
@@ -153,9 +153,9 @@ def test_its_last_error_is_on_record(told: Lake, notes: Path) -> None:
     for batch in range(3):
         told.append(batch, rows(batch))
     table = told.open()
-    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
-        RECORDER
-    ]
+    progress = current_journal(
+        table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"]
+    ).listeners[RECORDER]
     assert (progress.failures, progress.owed, progress.error) == (3, 3, "RuntimeError: nobody home")
     assert progress.failed_ms is not None
 
@@ -177,7 +177,7 @@ def test_a_state_too_large_to_keep_is_its_own_failure(lake: Lake) -> None:
     told = Lake(lake.options, lake.table, {**lake.extra, "listeners": "tests.support.listeners:Hoarder"})
     told.append(0, rows(0))
     table = told.open()
-    journal = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"])
+    journal = current_journal(table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"])
     progress = journal.listeners["tests.support.listeners:Hoarder"]
     assert progress.state is None
     assert "at most 65536 bytes are kept" in (progress.error or "")
@@ -243,9 +243,9 @@ def test_whatever_a_listener_does_the_batch_is_in_and_the_others_go_on(lake: Lak
     assert told.ids() == [0, 1, 2]
     assert batches_told(notes) == [0, 1, 2]
     table = told.open()
-    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
-        path
-    ]
+    progress = current_journal(
+        table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"]
+    ).listeners[path]
     assert (progress.owed, progress.failures) == (3, 3)
 
 

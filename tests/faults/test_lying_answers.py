@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
 from paimon_sink.commit.coordinator import Bounds, Coordinator
-from paimon_sink.commit.fold import fold_one_shot
+from paimon_sink.commit.fold import fold_job
 from paimon_sink.core.errors import CommitUnknownError
 from paimon_sink.core.steps import Step, listening
 from tests.support.batches import coordinator, opened, plan, sink_options, write_plan
@@ -300,7 +301,13 @@ def test_a_one_shot_write_that_landed_and_expired_before_its_read_back_is_in_onc
 ) -> None:
     lake.append(0, rows(0))
     message = lake.batch_writer().write(iter([rows(1)]))
-    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+    one_shot = fold_job(
+        [opened(message)],
+        table=lake.table,
+        options=sink_options(lake).commit,
+        overwrite=False,
+        unique_id=str(uuid.uuid4()),
+    )
 
     def others_commit_and_expire() -> None:
         for number in range(1, 4):
@@ -320,7 +327,13 @@ def test_a_one_shot_write_that_slept_is_never_acknowledged_without_being_in(lake
     lake.append(0, rows(0))
     writer = lake.batch_writer()
     message = writer.write(iter([rows(1)]))
-    one_shot = fold_one_shot([opened(message)], options=sink_options(lake), overwrite=False)
+    one_shot = fold_job(
+        [opened(message)],
+        table=lake.table,
+        options=sink_options(lake).commit,
+        overwrite=False,
+        unique_id=str(uuid.uuid4()),
+    )
 
     def others_commit_and_expire() -> None:
         for number in range(1, 4):

@@ -82,7 +82,7 @@ def test_retries_that_run_out_leave_nothing_of_what_they_merged(full: Lake, engi
         if step is Step.BEFORE_PUT:
             engine.append_beside(rows(next(others)))
 
-    with listening(lose), pytest.raises(CommitConflictError, match="other writers won all 2 rounds"):
+    with listening(lose), pytest.raises(CommitConflictError, match="other writers won all 2 attempts"):
         coordinator(full, bounds=Bounds(attempts=2)).commit(write_plan(full, 3, rows(3)))
 
     assert engine.stray_metadata() == []

@@ -172,7 +172,7 @@ def test_ledgers_of_version_1_are_read_for_as_long_as_the_version_lives(local_la
     ledger = (DATA / "ledger-v1.json").read_text().strip()
     PaimonEngine(local_lake).damage_ledger(ledger)
 
-    entries = local_lake.open().load_head(commit_user="nightly-ö").ledger.entries
+    entries = local_lake.open().commits.load_head(commit_user="nightly-ö").ledger.entries
 
     assert entries["nightly-ö"].batch_id == 41
     assert entries["nightly-ö"].query_id is None

@@ -195,7 +195,7 @@ def test_retries_that_run_out_publish_nothing_and_keep_the_files(lake: Lake, eng
 
     with (
         listening(let_another_in),
-        pytest.raises(CommitConflictError, match=rf"batch 1 to {lake.table}: other writers won all 2 rounds"),
+        pytest.raises(CommitConflictError, match=rf"batch 1 to {lake.table}: other writers won all 2 attempts"),
     ):
         coordinator(lake, bounds=Bounds(attempts=2)).commit(batch)
 

@@ -11,8 +11,8 @@ import pytest
 
 from paimon_sink import PwcDataSource
 from paimon_sink.core.errors import PwcError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import open_table, parse_options
 from tests.support.batches import coordinator, plan, sink_options
 from tests.support.lake import ID_AND_DAY, Lake, rows
 from tests.support.s3 import S3Server
@@ -63,7 +63,12 @@ def test_no_text_form_holds_a_secret(s3_lake: Lake, s3: S3Server) -> None:
 
     for thing in (options, table, table.store, committer, writer, plan(s3_lake, 0, s3_lake.write(rows(1)))):
         assert_silent(s3.secret_key, repr(thing), str(thing))
-    assert_silent(s3.secret_key, repr(table.load_head(commit_user="test")), repr(options.storage), f"{options.storage}")
+    assert_silent(
+        s3.secret_key,
+        repr(table.commits.load_head(commit_user="test")),
+        repr(options.table.storage),
+        f"{options.table.storage}",
+    )
 
 
 def refused(lake: Lake) -> list[PwcError]:
@@ -73,7 +78,7 @@ def refused(lake: Lake) -> list[PwcError]:
     for attempt in (
         lambda: source.streamWriter(schema=ID_AND_DAY, overwrite=False).write(iter([rows(1)])),
         lambda: source.writer(schema=ID_AND_DAY, overwrite=False).write(iter([rows(1)])),
-        lambda: open_table(SinkOptions.parse(lake.all_options(), purpose=Purpose.READ)),
+        lambda: open_table(parse_options(lake.all_options(), purpose=Purpose.READ).table),
         source.schema,
     ):
         with pytest.raises(PwcError) as caught:

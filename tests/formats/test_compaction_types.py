@@ -34,7 +34,9 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 def read(lake: Lake) -> pa.Table:
     table = lake.open()
-    batches = [batch for split in table.plan_splits([]) for batch in table.read_split(split, table.schema.names)]
+    batches = [
+        batch for split in table.scans.plan_splits([]) for batch in table.scans.read_split(split, table.schema.names)
+    ]
     return pa.Table.from_batches(batches).sort_by("id")
 
 
@@ -75,7 +77,7 @@ def test_values_and_statistics_of_every_type_are_as_if_written_at_once(lake: Lak
     assert str(read(lake).to_pylist()) == str(before.to_pylist())
     assert read(lake).schema == before.schema
     assert statistics(lake, file) == statistics(at_once, wanted)
-    assert len(lake.open().live_files()) == 1
+    assert len(lake.open().scans.live_files()) == 1
 
 
 @pytest.mark.parametrize("partition_by", ["name", "day", "price", "good", "small", "day,good"])
@@ -83,10 +85,10 @@ def test_rows_stay_in_their_partitions(lake: Lake, partition_by: str) -> None:
     parted = lake.with_options(partitionBy=partition_by)
     tasks.append(parted, 0, EVENTS)
     tasks.append(parted, 1, EVENTS)
-    before, partitions = read(parted), {file.partition for file in parted.open().live_files()}
+    before, partitions = read(parted), {file.partition for file in parted.open().scans.live_files()}
 
     done = compact(parted)
 
     assert done.groups == len(partitions) == done.files_after
-    assert {file.partition for file in parted.open().live_files()} == partitions
+    assert {file.partition for file in parted.open().scans.live_files()} == partitions
     assert read(parted).equals(before)

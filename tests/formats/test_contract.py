@@ -10,21 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import SchemaMismatchError, TableChangedError, TableNotFoundError
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.base import (
-    Comparison,
-    Filter,
-    Format,
-    Head,
-    Ledger,
-    LedgerEntry,
-    Plan,
-    Prepared,
-    PutOutcome,
-    Table,
-)
+from paimon_sink.formats.contract import Format, Prepared, Table
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.registry import _format, open_table, open_to_write
+from paimon_sink.formats.values import Filter, Head, Plan, PutOutcome, SnapshotDraft
 from tests.support.batches import plan, sink_options, write_plan
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
@@ -38,24 +30,25 @@ NOW_MS = 4_102_444_800_000
 
 def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
     entry = LedgerEntry(batch.batch_id or 0, batch.query_id, commit_id, head.next_snapshot_id, NOW_MS)
-    return table.build(
-        batch,
-        head,
-        ledger=ledger or Ledger({batch.commit_user: entry}),
-        properties={"pwc.commit-id": commit_id, "team": "sales"},
+    draft = SnapshotDraft(
+        plan=batch,
         commit_id=commit_id,
-        now_ms=NOW_MS,
+        ledger=ledger or Ledger({batch.commit_user: entry}),
+        watermark_ms=batch.watermark_ms,
+        created_ms=NOW_MS,
+        properties=lambda: {"pwc.commit-id": commit_id, "team": "sales"},
     )
+    return table.commits.begin(batch).build(head, draft)
 
 
 def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
-    prepared = build(table, batch, table.load_head(commit_user=batch.commit_user), commit_id)
-    assert table.put(prepared) is PutOutcome.LANDED
+    prepared = build(table, batch, table.commits.load_head(commit_user=batch.commit_user), commit_id)
+    assert prepared.put() is PutOutcome.LANDED
     return prepared
 
 
 def adapter(lake: Lake) -> Format:
-    return _format(sink_options(lake))
+    return _format(sink_options(lake).table.table_format)
 
 
 def metadata(lake: Lake) -> list[str]:
@@ -66,45 +59,45 @@ def metadata(lake: Lake) -> list[str]:
 
 
 def test_a_table_that_is_not_there_opens_as_none(lake: Lake) -> None:
-    assert adapter(lake).open(sink_options(lake)) is None
+    assert adapter(lake).open(sink_options(lake).table) is None
     with pytest.raises(TableNotFoundError, match=re.escape(lake.table)):
         lake.open()
 
 
 def test_a_created_table_says_what_it_is(lake: Lake) -> None:
-    created = adapter(lake).create(sink_options(lake), SCHEMA, ["day"])
+    created = adapter(lake).create(sink_options(lake).table, SCHEMA, ["day"])
 
-    opened = adapter(lake).open(sink_options(lake))
+    opened = adapter(lake).open(sink_options(lake).table)
     assert opened is not None
     for table in (created, opened):
         assert (table.label, table.schema_id, table.partition_source_columns) == (lake.table, 0, ("day",))
         assert table.schema.names == ["id", "day"]
         assert table.schema.field("id").type == pa.int64()
-        assert table.compression == "zstd"
+        assert table.files.compression == "zstd"
         assert table.identity == created.identity
 
 
 def test_creating_a_table_that_is_there_opens_it(lake: Lake) -> None:
-    first = adapter(lake).create(sink_options(lake), SCHEMA, ["day"])
-    second = adapter(lake).create(sink_options(lake), pa.schema([("other", pa.int32())]), [])
+    first = adapter(lake).create(sink_options(lake).table, SCHEMA, ["day"])
+    second = adapter(lake).create(sink_options(lake).table, pa.schema([("other", pa.int32())]), [])
 
     assert second.identity == first.identity
     assert second.schema.names == ["id", "day"]
 
 
 def test_a_table_made_anew_has_another_identity(lake: Lake) -> None:
-    before = adapter(lake).create(sink_options(lake), SCHEMA, []).identity
+    before = adapter(lake).create(sink_options(lake).table, SCHEMA, []).identity
     other_engine(lake).drop()
 
-    assert adapter(lake).open(sink_options(lake)) is None
-    assert adapter(lake).create(sink_options(lake), SCHEMA, []).identity != before
+    assert adapter(lake).open(sink_options(lake).table) is None
+    assert adapter(lake).create(sink_options(lake).table, SCHEMA, []).identity != before
 
 
 def test_two_tables_do_not_share_an_identity(lake: Lake) -> None:
     other = Lake(lake.options, table="sales.others")
 
-    first = adapter(lake).create(sink_options(lake), SCHEMA, [])
-    second = adapter(other).create(sink_options(other), SCHEMA, [])
+    first = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
+    second = adapter(other).create(sink_options(other).table, SCHEMA, [])
 
     assert first.identity != second.identity
     assert first.location != second.location
@@ -114,9 +107,9 @@ def test_two_tables_do_not_share_an_identity(lake: Lake) -> None:
 
 
 def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(lake: Lake) -> None:
-    table = adapter(lake).create(sink_options(lake), SCHEMA, [])
+    table = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
 
-    head = table.load_head(commit_user="u")
+    head = table.commits.load_head(commit_user="u")
 
     assert (head.snapshot_id, head.ledger) == (None, Ledger())
     assert head.table_identity == table.identity
@@ -127,18 +120,18 @@ def test_a_look_sees_what_was_put_since(lake: Lake) -> None:
     table = lake.open()
     put = publish(table, batch).snapshot_id
 
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
 
     assert head.snapshot_id == put != head.next_snapshot_id
     assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
 
 
 def test_a_look_at_a_table_that_is_gone_says_so(lake: Lake) -> None:
-    table = adapter(lake).create(sink_options(lake), SCHEMA, [])
+    table = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
     other_engine(lake).drop()
 
     with pytest.raises(TableChangedError, match=re.escape(lake.table)):
-        table.load_head(commit_user="u")
+        table.commits.load_head(commit_user="u")
 
 
 # ---------------------------------------------------------------- build, put, settle, discard
@@ -148,15 +141,15 @@ def test_what_is_built_is_not_seen_before_it_is_put(lake: Lake) -> None:
     lake.append(0, rows(1))
     table, batch = lake.open(), write_plan(lake, 1, rows(2))
 
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
     prepared = build(table, batch, head)
 
     assert prepared.snapshot_id == head.next_snapshot_id
     assert lake.ids() == [1]
-    assert table.resolve_outcome(prepared) is PutOutcome.ABSENT
-    assert table.put(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.ABSENT
+    assert prepared.put() is PutOutcome.LANDED
     assert lake.ids() == [1, 2]
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
 
 
 def test_a_snapshot_says_who_put_it_and_carries_the_properties(lake: Lake) -> None:
@@ -173,14 +166,14 @@ def test_a_snapshot_says_who_put_it_and_carries_the_properties(lake: Lake) -> No
 def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(lake: Lake) -> None:
     winner, loser = write_plan(lake, 0, rows(1)), replace(write_plan(lake, 0, rows(2)), commit_user="other")
     table = lake.open()
-    head = table.load_head(commit_user="test")
+    head = table.commits.load_head(commit_user="test")
     first, second = build(table, winner, head, "c-1"), build(table, loser, head, "c-2")
 
-    assert table.put(first) is PutOutcome.LANDED
-    assert table.put(second) is PutOutcome.LOST
+    assert first.put() is PutOutcome.LANDED
+    assert second.put() is PutOutcome.LOST
 
-    assert table.resolve_outcome(first) is PutOutcome.LANDED
-    assert table.resolve_outcome(second) is PutOutcome.LOST
+    assert first.resolve_outcome() is PutOutcome.LANDED
+    assert second.resolve_outcome() is PutOutcome.LOST
     assert lake.ids() == [1]
 
 
@@ -189,8 +182,8 @@ def test_a_put_that_is_repeated_settles_as_landed(lake: Lake) -> None:
     table = lake.open()
     prepared = publish(table, batch)
 
-    assert table.put(prepared) in (PutOutcome.LOST, PutOutcome.LANDED)
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.put() in (PutOutcome.LOST, PutOutcome.LANDED)
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
     assert lake.ids() == [1]
     assert len(lake.history()) == 1
 
@@ -201,7 +194,7 @@ def test_a_snapshot_settles_as_landed_under_later_ones(lake: Lake) -> None:
     prepared = publish(table, batch)
     lake.with_options(commitUser="other").append(0, rows(2))
 
-    assert table.resolve_outcome(prepared) is PutOutcome.LANDED
+    assert prepared.resolve_outcome() is PutOutcome.LANDED
     assert lake.ids() == [1, 2]
 
 
@@ -210,9 +203,9 @@ def test_discarding_removes_what_was_built_and_nothing_else(lake: Lake) -> None:
     before, table = metadata(lake), lake.open()
     batch = write_plan(lake, 1, rows(2))
 
-    prepared = build(table, batch, table.load_head(commit_user="test"))
+    prepared = build(table, batch, table.commits.load_head(commit_user="test"))
     assert len(metadata(lake)) > len(before)
-    table.discard(prepared)
+    prepared.discard()
 
     assert metadata(lake) == before
     assert {file.path for file in batch.files} <= set(lake.data_files())
@@ -226,7 +219,7 @@ def test_the_files_a_batch_brought_in_can_be_told(lake: Lake) -> None:
     put = publish(table, batch, "c-9").snapshot_id
     lake.append(2, rows(4))
 
-    found = table.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
+    found = table.commits.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
 
     assert found == frozenset(file.path for file in batch.files)
 
@@ -236,15 +229,15 @@ def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(lake: L
     table = lake.open()
     put = publish(table, batch, "c-1").snapshot_id
 
-    assert table.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
-    assert table.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
+    assert table.commits.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
+    assert table.commits.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
 
 
 def test_a_plan_whose_files_fit_is_not_refused(lake: Lake) -> None:
     batch = write_plan(lake, 0, rows(1))
     table = lake.open()
 
-    table.check_fits(batch, table.load_head(commit_user="test"))
+    table.commits.begin(batch).check_fits(table.commits.load_head(commit_user="test"))
 
 
 # ---------------------------------------------------------------- overwrites
@@ -337,8 +330,8 @@ def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(lake: Lake) ->
 def read(table: Table, filters: list[Filter], columns: list[str]) -> list[dict[str, Any]]:
     return [
         row
-        for split in table.plan_splits(filters)
-        for batch in table.read_split(split, columns)
+        for split in table.scans.plan_splits(filters)
+        for batch in table.scans.read_split(split, columns)
         for row in batch.to_pylist()
     ]
 
@@ -348,7 +341,7 @@ def test_splits_together_are_the_newest_snapshot(lake: Lake) -> None:
     lake.append(1, rows(3, day="friday"))
     table = lake.open()
 
-    splits = table.plan_splits([])
+    splits = table.scans.plan_splits([])
 
     assert sum(split.rows for split in splits) == 3
     assert sorted(row["id"] for row in read(table, [], ["id"])) == [1, 2, 3]
@@ -356,9 +349,9 @@ def test_splits_together_are_the_newest_snapshot(lake: Lake) -> None:
 
 
 def test_an_empty_table_has_no_splits(lake: Lake) -> None:
-    adapter(lake).create(sink_options(lake), SCHEMA, [])
+    adapter(lake).create(sink_options(lake).table, SCHEMA, [])
 
-    assert lake.open().plan_splits([]) == []
+    assert lake.open().scans.plan_splits([]) == []
 
 
 @pytest.mark.parametrize(
@@ -424,9 +417,9 @@ def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(lake: Lake
 
 def assert_refused_before_creation(lake: Lake, schema: pa.Schema, said: str) -> None:
     with pytest.raises(SchemaMismatchError, match=said):
-        open_to_write(sink_options(lake), schema)
+        open_to_write(sink_options(lake).table, schema, compression=None)
     with pytest.raises(TableNotFoundError):
-        open_table(sink_options(lake))
+        open_table(sink_options(lake).table)
 
 
 def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(lake: Lake) -> None:
@@ -434,7 +427,8 @@ def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(l
 
     assert_refused_before_creation(lake, alike, "id and ID differ only in case")
 
-    assert open_to_write(sink_options(lake), alike, case_sensitive=True).schema.names == ["id", "ID"]
+    opened = open_to_write(sink_options(lake).table, alike, compression=None, case_sensitive=True)
+    assert opened.schema.names == ["id", "ID"]
 
 
 @pytest.mark.parametrize(

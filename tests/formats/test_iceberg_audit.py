@@ -169,14 +169,14 @@ def test_expiry_and_batches_beside_a_check_look_like_no_damage_and_no_orphans(la
 
 
 def test_a_batch_that_lands_while_files_are_listed_leaves_no_orphans(lake: Lake) -> None:
-    audit = lake.open().audit()
+    audit = lake.open().upkeep.audit()
     lake.append(100, rows(100))
     present = set(audit.files())
 
     named = {
         file.path
         for line in audit.histories()
-        for snapshot_info in line.snapshot_infos
+        for snapshot_info in line.snapshots
         for file in audit.contents(line, snapshot_info).entered
     }
 

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, StorageError, TableChangedError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.iceberg.file_io import StoreFileIO
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.verify import verify
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
@@ -116,7 +117,7 @@ def test_a_catalog_that_fails_is_a_sentence_without_secrets(
 def test_options_in_a_log_show_no_secrets(key: str, value: str, tmp_path: Path) -> None:
     options = {"warehouse": str(tmp_path), "table": "sales.orders", "tableFormat": "iceberg", key: value}
 
-    assert SECRET not in repr(SinkOptions.parse(options, purpose=Purpose.READ))
+    assert SECRET not in repr(parse_options(options, purpose=Purpose.READ))
 
 
 def test_metadata_that_cannot_be_read_is_named(iceberg_sqlite_lake: Lake) -> None:
@@ -140,11 +141,11 @@ def test_without_the_extra_a_sentence_says_what_to_install() -> None:
     script = """
 import sys
 sys.modules["pyiceberg"] = None
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.registry import open_table
+from paimon_sink.formats.registry import open_table, parse_options
 try:
-    open_table(SinkOptions.parse({"warehouse": "/w", "table": "d.t", "tableFormat": "iceberg"}, purpose=Purpose.READ))
+    open_table(parse_options({"warehouse": "/w", "table": "d.t", "tableFormat": "iceberg"}, purpose=Purpose.READ).table)
 except Exception as error:
     print(type(error).__name__, error)
 """
@@ -214,7 +215,7 @@ def test_metadata_that_others_replaced_before_it_was_read_is_not_called_broken(
 
     monkeypatch.setattr(StoreFileIO, "new_input", after_others_moved_on)
 
-    assert len(table.history()) == 5
+    assert len(table.upkeep.history()) == 5
 
 
 def newest_metadata(lake: Lake) -> Path:
@@ -230,10 +231,10 @@ def test_metadata_that_could_not_be_read_is_read_again_once_it_is_restored(icebe
 
     newest.write_bytes(whole[:100])
     with pytest.raises(CorruptTableError, match="Restore it"):
-        table.history()
+        table.upkeep.history()
     newest.write_bytes(whole)
 
-    assert len(table.history()) == 2
+    assert len(table.upkeep.history()) == 2
 
 
 def test_a_table_made_anew_under_the_old_name_of_its_metadata_is_not_taken_for_the_old_one(

@@ -26,9 +26,9 @@ from paimon_sink.core.errors import (
 )
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.base import PutOutcome
 from paimon_sink.formats.iceberg.catalogs import Tables, tables
 from paimon_sink.formats.iceberg.table import IcebergTable
+from paimon_sink.formats.values import PutOutcome, SnapshotDraft
 from paimon_sink.maintain.verify import verify
 from tests.formats.test_contract import build
 from tests.support.batches import coordinator, opened, plan, sealed, sink_options, write_plan
@@ -97,9 +97,9 @@ def lands_and_is_told_as_a_conflict(send: Callable[[], Response]) -> Response:
 def through(lake: Lake, *hands: Sending) -> IcebergTable:
     table = lake.open()
     assert isinstance(table, IcebergTable)
-    return IcebergTable(
+    return IcebergTable.of(
         table.native,
-        tables=Between(tables(sink_options(lake)), *hands),
+        tables=Between(tables(sink_options(lake).table), *hands),
         label=table.label,
         branch=table.branch,
         compression=None,
@@ -190,13 +190,13 @@ def test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost(lake: Lake,
 @pytest.mark.witness
 def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> None:
     table = through(lake, never_arrives)
-    late = build(table, write_plan(lake, 1, rows(1)), table.load_head(commit_user="test"))
+    late = build(table, write_plan(lake, 1, rows(1)), table.commits.load_head(commit_user="test"))
     with pytest.raises(StorageError, match="nobody there"):
-        table.put(late)
+        late.put()
     lake.with_options(commitUser="other").append(0, rows(2))
-    assert table.resolve_outcome(late) is PutOutcome.LOST
+    assert late.resolve_outcome() is PutOutcome.LOST
 
-    table.discard(late)
+    late.discard()
 
     # A manifest and a manifest list: should the request arrive after all, the table must not point into the void.
     assert len(IcebergEngine(lake).stray_metadata()) == 2
@@ -204,12 +204,12 @@ def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> No
 
 def test_a_refused_commit_leaves_no_file_behind(lake: Lake) -> None:
     table = lake.open()
-    loser = build(table, write_plan(lake, 1, rows(1)), table.load_head(commit_user="test"))
+    loser = build(table, write_plan(lake, 1, rows(1)), table.commits.load_head(commit_user="test"))
     lake.with_options(commitUser="other").append(0, rows(2))
 
-    assert table.put(loser) is PutOutcome.LOST
-    assert table.resolve_outcome(loser) is PutOutcome.LOST
-    table.discard(loser)
+    assert loser.put() is PutOutcome.LOST
+    assert loser.resolve_outcome() is PutOutcome.LOST
+    loser.discard()
 
     assert IcebergEngine(lake).stray_metadata() == []
 
@@ -218,7 +218,7 @@ def test_losing_the_swap_itself_leaves_no_metadata_file(sqlite_lake: Lake, monke
     from pyiceberg.catalog.sql import SqlCatalog
 
     table = sqlite_lake.open()
-    loser = build(table, write_plan(sqlite_lake, 1, rows(1)), table.load_head(commit_user="test"))
+    loser = build(table, write_plan(sqlite_lake, 1, rows(1)), table.commits.load_head(commit_user="test"))
     write_metadata = SqlCatalog._write_metadata
     raced: list[int] = []
 
@@ -229,8 +229,8 @@ def test_losing_the_swap_itself_leaves_no_metadata_file(sqlite_lake: Lake, monke
             IcebergEngine(sqlite_lake).append(rows(2))
 
     monkeypatch.setattr(SqlCatalog, "_write_metadata", staticmethod(let_another_in))
-    assert table.put(loser) is PutOutcome.LOST
-    table.discard(loser)
+    assert loser.put() is PutOutcome.LOST
+    loser.discard()
 
     assert raced
     assert IcebergEngine(sqlite_lake).stray_metadata() == []
@@ -259,13 +259,13 @@ def test_a_sequence_number_that_is_taken_meanwhile_is_a_lost_round(lake: Lake, h
     audit = lake.with_options(branch="audit")
     audit.append(1, rows(1))
     table = through(lake, *hands)
-    prepared = build(table, write_plan(lake, 1, rows(11)), table.load_head(commit_user="test"))
+    prepared = build(table, write_plan(lake, 1, rows(11)), table.commits.load_head(commit_user="test"))
     audit.append(2, rows(2))
 
     with pytest.raises((StorageError, OSError)):
-        table.put(prepared)
+        prepared.put()
 
-    assert table.resolve_outcome(prepared) is PutOutcome.LOST
+    assert prepared.resolve_outcome() is PutOutcome.LOST
 
 
 # ---------------------------------------------------------------- the table changes underneath
@@ -376,7 +376,7 @@ def test_a_message_whose_words_and_entry_disagree_is_found(lake: Lake) -> None:
     [file] = opened(other.write(rows(1))).files
     table = other.open()
 
-    table.check_files([file])
+    table.commits.check_files([file])
     for lie in (
         replace(file, path=file.path.replace("monday", "friday")),
         replace(file, partition=("friday",)),
@@ -386,7 +386,7 @@ def test_a_message_whose_words_and_entry_disagree_is_found(lake: Lake) -> None:
         replace(file, size_bytes=file.size_bytes + 1),
     ):
         with pytest.raises(MessageError):
-            table.check_files([lie])
+            table.commits.check_files([lie])
 
 
 def test_a_file_of_another_partitioning_still_has_to_be_the_one_described(lake: Lake) -> None:
@@ -396,10 +396,10 @@ def test_a_file_of_another_partitioning_still_has_to_be_the_one_described(lake: 
     elsewhere = replace(file, entry=file.entry.replace(b'"spec":0', b'"spec":7'))
     table = lake.open()
 
-    table.check_files([elsewhere])
+    table.commits.check_files([elsewhere])
     for lie in others:
         with pytest.raises(MessageError, match="describes another one"):
-            table.check_files([replace(elsewhere, path=lie)])
+            table.commits.check_files([replace(elsewhere, path=lie)])
 
 
 def test_an_entry_holds_no_path_and_no_secret(lake: Lake) -> None:
@@ -492,10 +492,12 @@ def test_a_time_before_the_tables_own_is_not_written_down(lake: Lake) -> None:
     table = lake.open()
     before = native(lake).metadata.last_updated_ms
     batch = write_plan(lake, 1, rows(1))
-    head = table.load_head(commit_user="test")
-    prepared = table.build(batch, head, ledger=head.ledger, properties={}, commit_id="c", now_ms=1)
+    head = table.commits.load_head(commit_user="test")
+    draft = SnapshotDraft(
+        plan=batch, commit_id="c", ledger=head.ledger, watermark_ms=None, created_ms=1, properties=dict
+    )
 
-    table.put(prepared)
+    table.commits.begin(batch).build(head, draft).put()
 
     assert native(lake).metadata.last_updated_ms >= before
     assert lake.history()[-1].at_ms >= before

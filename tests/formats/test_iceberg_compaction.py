@@ -71,7 +71,7 @@ def test_a_branch_is_compacted_by_itself(lake: Lake) -> None:
     done = compact(audit)
 
     assert (done.files_before, done.files_after) == (6, 1)
-    assert (len(audit.open().live_files()), len(lake.open().live_files())) == (1, 3)
+    assert (len(audit.open().scans.live_files()), len(lake.open().scans.live_files())) == (1, 3)
     assert (audit.ids(), lake.ids()) == ([0, 1, 2, 10, 11, 12], [0, 1, 2])
     assert audit.history()[-1].kind == "replace"
     audit.append(2, rows(12))
@@ -91,12 +91,12 @@ def test_rows_stay_in_the_partitions_of_transforms(lake: Lake, partition_by: str
     parted = lake.with_options(partitionBy=partition_by)
     tasks.append(parted, 0, EVENTS)
     tasks.append(parted, 1, EVENTS)
-    partitions = {file.partition for file in parted.open().live_files()}
+    partitions = {file.partition for file in parted.open().scans.live_files()}
 
     done = compact(parted)
 
     assert done.groups == done.files_after == len(partitions) > 1
-    assert {file.partition for file in parted.open().live_files()} == partitions
+    assert {file.partition for file in parted.open().scans.live_files()} == partitions
     assert native(lake).scan().to_arrow().sort_by("id").num_rows == 2 * EVENTS.num_rows
 
 
@@ -126,7 +126,7 @@ def test_files_of_an_earlier_partitioning_are_left_alone(lake: Lake) -> None:
     done = compact(lake)
 
     assert (done.files_before, done.files_after) == (3, 1)
-    assert len(lake.open().plan_splits([])) == 1
+    assert len(lake.open().scans.plan_splits([])) == 1
     assert lake.ids() == list(range(6))
     assert len(list(native(lake).scan().plan_files())) == 4
 
@@ -158,4 +158,4 @@ def test_a_row_that_is_deleted_meanwhile_does_not_come_back(lake: Lake, step: St
         compact(lake)
 
     assert lake.ids() == [1, 2]
-    assert len(lake.open().plan_splits([])) == 1
+    assert len(lake.open().scans.plan_splits([])) == 1

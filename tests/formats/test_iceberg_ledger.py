@@ -131,7 +131,7 @@ def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
         lake.with_options(commitUser=user).append(number, rows(number))
 
     assert lake.ids() == list(range(len(users)))
-    ledger = lake.open().load_head(commit_user="a").ledger
+    ledger = lake.open().commits.load_head(commit_user="a").ledger
     assert {user: entry.batch_id for user, entry in ledger.entries.items()} == dict(zip(users, range(6), strict=True))
 
 
@@ -266,7 +266,7 @@ def test_the_last_batch_before_a_rollback_is_what_our_expiry_writes_down(lake: L
     stands, rolled_back = with_a_batch_rolled_back(lake)
     IcebergEngine(lake).append(rows(100))
 
-    lake.open().expire([rolled_back])
+    lake.open().upkeep.expire([rolled_back])
     native(lake).maintenance.expire_snapshots().by_ids([stands]).commit()
 
     for _ in range(2):
@@ -426,7 +426,7 @@ def test_a_branch_of_an_empty_table_is_refused(lake: Lake) -> None:
 def test_paimon_has_no_branches_here(local_lake: Lake) -> None:
     with pytest.raises(OptionError, match="branch is not available for Paimon"):
         sink_options(local_lake.with_options(branch="audit"))
-    assert sink_options(local_lake.with_options(branch="main")).branch == "main"
+    assert sink_options(local_lake.with_options(branch="main")).table.branch == "main"
 
 
 def test_dropping_and_creating_again_forgets_the_ledger(lake: Lake) -> None:

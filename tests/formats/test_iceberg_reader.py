@@ -15,9 +15,12 @@ import pytest
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.types import LongType, TimeType, UUIDType
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import CorruptTableError, SchemaMismatchError, UnsupportedTableError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Comparison, Filter, Table
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.formats.values import Filter
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.schema import spark_schema
 from tests.support import tasks
@@ -146,8 +149,8 @@ def opened_files(table: Table) -> Iterator[list[str]]:
 def read(table: Table, filters: list[Filter]) -> list[dict[str, Any]]:
     return [
         row
-        for split in table.plan_splits(filters)
-        for batch in table.read_split(split, table.schema.names)
+        for split in table.scans.plan_splits(filters)
+        for batch in table.scans.read_split(split, table.schema.names)
         for row in batch.to_pylist()
     ]
 
@@ -161,11 +164,11 @@ def test_a_partition_option_gives_exact_rows_and_leaves_other_files_closed(
     parted = lake.with_options(partitionBy=partition_by)
     parted.append(0, rows(*range(20)))
     parted.append(1, rows(*range(20, 40)))
-    options = SinkOptions.parse({**lake.options, "table": lake.table, "partition.id": "7"}, purpose=Purpose.READ)
+    options = parse_options({**lake.options, "table": lake.table, "partition.id": "7"}, purpose=Purpose.READ)
     table = parted.open()
 
     with opened_files(table) as opened:
-        found = read(table, partition_filters(table, options.read_partition))
+        found = read(table, partition_filters(table, options.read.partition))
 
     assert [row["id"] for row in found] == [7]
     assert 1 <= len(opened) <= files < len(parted.data_files())
@@ -200,7 +203,7 @@ def test_many_small_files_share_splits(lake: Lake) -> None:
     for number in range(50):
         lake.append(number, rows(number))
 
-    splits = lake.open().plan_splits([])
+    splits = lake.open().scans.plan_splits([])
 
     assert len(splits) == 2
     assert sum(split.rows for split in splits) == 50
@@ -209,10 +212,12 @@ def test_many_small_files_share_splits(lake: Lake) -> None:
 def test_a_plan_stays_at_its_snapshot(lake: Lake) -> None:
     lake.append(0, rows(0))
     table = lake.open()
-    splits = table.plan_splits([])
+    splits = table.scans.plan_splits([])
     lake.commit(1, lake.write(rows(1)), overwrite=True)
 
-    found = [row["id"] for split in splits for batch in table.read_split(split, ["id"]) for row in batch.to_pylist()]
+    found = [
+        row["id"] for split in splits for batch in table.scans.read_split(split, ["id"]) for row in batch.to_pylist()
+    ]
 
     assert found == [0]
 
@@ -272,12 +277,12 @@ def test_a_table_that_another_engine_made_is_written_and_read(lake: Lake) -> Non
 def test_a_file_that_is_gone_is_named_to_its_reader(lake: Lake) -> None:
     lake.append(0, rows(1))
     table = lake.open()
-    [split] = table.plan_splits([])
+    [split] = table.scans.plan_splits([])
     [path] = lake.data_files()
     table.store.delete(table.store.join(table.location, path))
 
     with pytest.raises(CorruptTableError, match=f"{path}.*run the query again"):
-        list(table.read_split(split, ["id"]))
+        list(table.scans.read_split(split, ["id"]))
 
 
 def test_an_avro_file_is_refused_by_name(lake: Lake) -> None:

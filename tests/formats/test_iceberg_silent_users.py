@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from paimon_sink.core.identifiers import Identifiers
-from paimon_sink.formats.base import Claim, LedgerEntry
 from paimon_sink.formats.iceberg.silent import MOST_SILENT, SilentUsers
+from paimon_sink.formats.ledger import Claim, LedgerEntry
 
 
 def entry(batch_id: int, query_id: str | None = None, identifiers: Identifiers | None = None) -> LedgerEntry:

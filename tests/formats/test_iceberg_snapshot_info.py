@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.formats.base import SnapshotInfo
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
+from paimon_sink.formats.values import SnapshotInfo
 
 
 def of_summary(**summary: str) -> SnapshotInfo:

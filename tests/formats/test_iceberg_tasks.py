@@ -106,7 +106,7 @@ def test_every_row_is_in_the_partition_that_pyiceberg_would_put_it(
 
     message = tasks.append(lake, 0, EVENTS)
 
-    lake.open().check_files(message.files)
+    lake.open().commits.check_files(message.files)
     table = native(lake)
     found = []
     for file in data_files(table):
@@ -315,7 +315,7 @@ def test_a_string_that_is_no_text_is_written_without_bounds(iceberg_sqlite_lake:
 
     [file] = [task.file for task in native(iceberg_sqlite_lake).scan().plan_files()]
     assert 2 not in file.lower_bounds
-    assert iceberg_sqlite_lake.open().plan_splits([])[0].rows == 2
+    assert iceberg_sqlite_lake.open().scans.plan_splits([])[0].rows == 2
 
 
 @pytest.mark.parametrize(

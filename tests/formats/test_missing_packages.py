@@ -17,12 +17,12 @@ table_format, library = sys.argv[1:]
 sys.modules[library] = None  # importing it now fails, as where it is not installed
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import open_table, parse_options
 
 options = {"warehouse": "/nowhere", "table": "sales.orders", "tableFormat": table_format}
 try:
-    open_table(SinkOptions.parse(options, purpose=Purpose.READ))
+    open_table(parse_options(options, purpose=Purpose.READ).table)
 except OptionError as error:
     print(error)
 """

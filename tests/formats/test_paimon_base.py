@@ -216,7 +216,7 @@ def test_a_ledger_is_not_believed_behind_merged_manifests_that_lack_its_files(la
     PaimonEngine(lake).merge_metadata()
     put_back_after_a_rollback(lake, lambda: lake.append(3, rows(30)))
 
-    ledger = lake.open().load_head(commit_user="test").ledger
+    ledger = lake.open().commits.load_head(commit_user="test").ledger
 
     assert not ledger.complete
     assert "test" not in ledger.entries

@@ -10,8 +10,9 @@ from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.formats.base import CommitKind, Plan, Table
-from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo
+from paimon_sink.formats.values import CommitKind, Plan
 from paimon_sink.maintain.compact import COMMIT_USER, publish
 from tests.support import foreign
 from tests.support.batches import path_in
@@ -71,8 +72,9 @@ def test_a_table_with_an_index_is_refused_by_name(local_lake: Lake) -> None:
 
 
 def _snapshot(table: Table) -> Any:
-    assert isinstance(table, PaimonTable)
-    return table._snapshots.newest()
+    newest = table.upkeep.history()[-1]
+    assert isinstance(newest, PaimonSnapshotInfo)
+    return newest.snapshot
 
 
 def _write(lake: Lake, number: int, snapshot: Any) -> None:

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paimon_sink import PwcDataSource
-from paimon_sink.core.option_declarations import DECLARED, GROUPS, OPTIONS
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import DECLARED, Options, Purpose
+from paimon_sink.formats.registry import parse_options
 from tests.fuzz.strategies import any_text, awkward_texts, junk
 from tests.fuzz.support import SCRATCH, fuzz, refusal, watched
 from tests.support.lake import ID_AND_DAY, rows
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.fault(35, 40)
 
 SECRET = "hunter2-5ecret"
 SECRET_KEYS = ["s3.access-key-id", "s3.secret-access-key", "s3.session-token"]
-known = sorted(OPTIONS)
-prefixes = sorted(GROUPS)
+known = sorted(DECLARED.options)
+prefixes = sorted(DECLARED.families)
 purposes = st.sampled_from(list(Purpose))
 keys = st.one_of(
     st.sampled_from(known),
@@ -45,13 +45,13 @@ values = st.one_of(
 
 def outcome(options: dict[str, str], purpose: Purpose) -> str:
     """All that is shown of the options: the refusal, or the text form of what was understood."""
-    found: list[SinkOptions] = []
-    return f"{refusal(lambda: found.append(SinkOptions.parse(options, purpose=purpose)))} {found!r}"
+    found: list[Options] = []
+    return f"{refusal(lambda: found.append(parse_options(options, purpose=purpose)))} {found!r}"
 
 
-def parsed(options: dict[Any, Any], purpose: Purpose) -> SinkOptions | None:
-    found: list[SinkOptions] = []
-    refusal(lambda: found.append(SinkOptions.parse(options, purpose=purpose)))
+def parsed(options: dict[Any, Any], purpose: Purpose) -> Options | None:
+    found: list[Options] = []
+    refusal(lambda: found.append(parse_options(options, purpose=purpose)))
     return found[0] if found else None
 
 
@@ -66,7 +66,7 @@ def test_any_options_are_understood_or_refused_in_sentences(options: dict[str, s
         assert pickle.loads(pickle.dumps(found)) == found
         assert parsed(dict(reversed(options.items())), purpose) == found
         assert parsed(
-            {key.swapcase() if key.lower() in OPTIONS else key: options[key] for key in options}, purpose
+            {key.swapcase() if key.lower() in DECLARED.options else key: options[key] for key in options}, purpose
         ) in (
             found,
             None,  # two spellings of one key may clash once their case is changed

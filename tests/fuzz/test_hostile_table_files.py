@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
-from paimon_sink.formats.base import Ledger, LedgerEntry
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.paimon.snapshots import decode_ledger, encode_ledger
 from tests.fuzz.strategies import any_text, broken_bytes, broken_json
 from tests.fuzz.support import Sample, Scene, fuzz, refusal

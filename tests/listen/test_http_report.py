@@ -17,6 +17,7 @@ from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import WrittenPartition
 from paimon_sink.listen.done_actions import UnavailableError
 from paimon_sink.listen.http_report import HttpReport
+from paimon_sink.listen.table import ListenerTable
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake, rows
 from tests.support.listeners import seat_of, with_listener
@@ -80,7 +81,7 @@ def made(local_lake: Lake) -> Lake:
 def report(lake: Lake, server: Server, *, retries: int = 2, timeout_ms: int = 5_000) -> FakeClock:
     """Make one report. The clock says how long was waited between tries."""
     clock = FakeClock(0)
-    HttpReport(lake.open(), server.url, timeout_ms, retries, "a=1", clock).mark_done(PARTITION)
+    HttpReport(ListenerTable.of(lake.open()), server.url, timeout_ms, retries, "a=1", clock).mark_done(PARTITION)
     return clock
 
 
@@ -153,7 +154,7 @@ def test_nobody_listens_there(made: Lake) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     nobody = Server(url=f"http://127.0.0.1:{port}/{SECRET}")
-    with pytest.raises(UnavailableError, match=rf"at 127\.0\.0\.1:{port} could not be told .* refused") as failed:
+    with pytest.raises(UnavailableError, match=rf"at 127\.0\.0\.1:{port} could not be notified .* refused") as failed:
         report(made, nobody)
     assert SECRET not in str(failed.value)
     assert failed.value.__cause__ is None
@@ -177,7 +178,7 @@ def test_a_server_that_is_down_is_not_asked_for_every_partition_and_no_secret_is
     assert len(server.asked) == 1
     assert len(told.files("_SUCCESS")) == 5
     progress = seat_of(told, "mark-done")
-    assert "could not be told that partitions of sales.orders are done" in (progress.error or "")
+    assert "could not be notified that partitions of sales.orders are done" in (progress.error or "")
     assert SECRET not in caplog.text
     assert SECRET not in (progress.error or "")
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
 from paimon_sink.core.steps import Step
 from paimon_sink.errors import OptionError
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.mark_done import MarkDone
 from paimon_sink.maintain.clean import clean
@@ -325,7 +326,7 @@ def test_what_is_wrong_with_the_settings_is_said_before_the_first_row(
 
 def test_an_address_is_hidden_wherever_options_are_shown(local_lake: Lake) -> None:
     settings = {**AT_ONCE, "actions": "http-report", "http.url": "https://hooks.example/services/geheim"}
-    options = SinkOptions.parse(marking(local_lake, settings).all_options(), purpose=Purpose.STREAM_WRITE)
+    options = parse_options(marking(local_lake, settings).all_options(), purpose=Purpose.STREAM_WRITE)
     assert "geheim" not in repr(options)
 
 

@@ -233,7 +233,7 @@ def test_totals_that_cannot_be_read_begin_anew_with_a_warning(
     after = listener(prometheus=collected / "pwc.prom").on_commit(an_event(), state)
 
     assert after["rows"] == value(collected, "pwc_rows_total") == 100
-    assert "begin anew" in caplog.text
+    assert "start again at zero" in caplog.text
 
 
 def test_batches_that_are_told_as_one_are_all_counted(collected: Path) -> None:
@@ -336,8 +336,10 @@ def test_wrong_settings_are_said_before_the_first_row(
 ) -> None:
     told = measured(lake, **{key: found.replace("{tmp}", str(tmp_path)) for key, found in settings.items()})
 
+    options = sink_options(told)
+
     with pytest.raises(OptionError, match=problem):
-        check_listeners(sink_options(told))
+        check_listeners(options.listeners, options.table)
 
 
 def test_a_directory_that_goes_later_fails_the_listener_and_no_batch(lake: Lake, collected: Path) -> None:
@@ -349,9 +351,9 @@ def test_a_directory_that_goes_later_fails_the_listener_and_no_batch(lake: Lake,
     told.append(1, rows(2))
 
     table = told.open()
-    progress = current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[
-        "metrics"
-    ]
+    progress = current_journal(
+        table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"]
+    ).listeners["metrics"]
     assert "is no directory here" in (progress.error or "")
     collected.mkdir()
     told.append(2, rows(3))

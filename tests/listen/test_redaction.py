@@ -73,7 +73,8 @@ def test_neither_the_table_nor_the_log_shows_a_secret(lake: Lake, caplog: pytest
 
 
 def test_one_that_cannot_be_made_says_why_without_them(local_lake: Lake) -> None:
+    options = sink_options(told(local_lake, STILLBORN))
     with pytest.raises(OptionError, match="cannot be made") as refused:
-        check_listeners(sink_options(told(local_lake, STILLBORN)))
+        check_listeners(options.listeners, options.table)
     assert not [secret for secret in SECRETS if secret in str(refused.value)]
     assert refused.value.__cause__ is None

@@ -38,7 +38,7 @@ def ms(time: str) -> int:
 
 
 def tags(lake: Lake) -> list[str]:
-    return sorted(lake.open().tag_names())
+    return sorted(lake.open().refs.tag_names())
 
 
 def expire_all(lake: Lake) -> None:
@@ -71,8 +71,8 @@ def test_what_a_tag_names_stays_when_snapshots_expire_and_can_go_with_it(lake: L
     assert time_travel(told).states()["tag-2023-07-18 11"] == [ms("12:12")]
     assert verify(told.open()).problems == ()
 
-    told.open().drop_tag("2023-07-18 11")
-    told.open().drop_tag("2023-07-18 11")
+    told.open().refs.drop_tag("2023-07-18 11")
+    told.open().refs.drop_tag("2023-07-18 11")
 
     assert tags(told) == []
     assert verify(told.open()).problems == ()
@@ -83,8 +83,8 @@ def test_a_name_that_is_taken_stays_what_it_is(lake: Lake) -> None:
     for batch in range(3):
         lake.append(batch, rows(batch))
     _, second, third = lake.snapshot_ids()
-    assert lake.open().tag("kept", second)
-    assert lake.open().tag("kept", third)
+    assert lake.open().refs.tag("kept", second)
+    assert lake.open().refs.tag("kept", third)
     assert time_travel(lake).states()["tag-kept"] == [0, 1]
 
 
@@ -93,7 +93,7 @@ def test_a_snapshot_that_is_gone_gets_no_tag(lake: Lake) -> None:
         lake.append(batch, rows(batch))
     first = lake.snapshot_ids()[0]
     expire_all(lake)
-    assert not lake.open().tag("late", first)
+    assert not lake.open().refs.tag("late", first)
     assert tags(lake) == []
 
 
@@ -111,7 +111,7 @@ def test_who_starts_anew_goes_on_after_the_tags_that_are_there(local_lake: Lake)
     local_lake.append(0, rows(1))
     there = ["2023-07-18 13", "2023-07-18 14 by hand"]
     for name in there:
-        local_lake.open().tag(name, local_lake.snapshot_ids()[0])
+        local_lake.open().refs.tag(name, local_lake.snapshot_ids()[0])
     told = tagging(local_lake)
     for batch, time in enumerate(["13:30", "14:59"], start=1):
         told.append(batch, rows(ms(time)))
@@ -166,7 +166,7 @@ def test_a_tag_that_is_set_while_snapshots_expire_keeps_its_files(
     def spare(self: PaimonExpiry, doomed: Sequence[Any], end: Any) -> None:
         original(self, doomed, end)
         if not given:
-            given.append(local_lake.open().tag("kept", 2))
+            given.append(local_lake.open().refs.tag("kept", 2))
 
     monkeypatch.setattr(PaimonExpiry, "_spare", spare)
     expire_all(local_lake)
@@ -187,7 +187,7 @@ def test_a_snapshot_that_is_being_removed_gets_no_tag(local_lake: Lake, monkeypa
     def delete(self: PaimonExpiry, paths: Sequence[str]) -> None:
         original(self, paths)
         if local_lake.files("snapshot-2") and not local_lake.files("snapshot-1"):
-            given.append(local_lake.open().tag("late", 2))
+            given.append(local_lake.open().refs.tag("late", 2))
 
     monkeypatch.setattr(PaimonExpiry, "_delete", delete)
     expire_all(local_lake)
@@ -211,7 +211,7 @@ def test_a_tag_and_a_commit_at_once_are_both_in(iceberg_sqlite_lake: Lake, monke
         return original(self, table, requirements, updates)
 
     monkeypatch.setattr(Tables, "commit", commit)
-    assert lake.open().tag("kept", lake.snapshot_ids()[0])
+    assert lake.open().refs.tag("kept", lake.snapshot_ids()[0])
     assert len(rounds) == 2
     assert time_travel(lake).states()["tag-kept"] == [0]
     assert lake.ids() == [0, 1, 2]
@@ -233,10 +233,10 @@ def test_a_catalog_that_does_not_answer_is_asked_what_became_of_it(
     snapshot = lake.snapshot_ids()[0]
     monkeypatch.setattr(Tables, "commit", commit)
     if lands:
-        assert lake.open().tag("kept", snapshot)
+        assert lake.open().refs.tag("kept", snapshot)
     else:
         with pytest.raises(PwcError, match="the connection broke"):
-            lake.open().tag("kept", snapshot)
+            lake.open().refs.tag("kept", snapshot)
     monkeypatch.undo()
     assert tags(lake) == (["kept"] if lands else [])
 
@@ -246,7 +246,7 @@ def test_a_branch_of_that_name_is_not_taken_for_a_tag(iceberg_sqlite_lake: Lake)
     lake.append(0, rows(0))
     snapshot = lake.snapshot_ids()[0]
     time_travel(lake).branch("work", snapshot)
-    for change in (lambda: lake.open().tag("work", snapshot), lambda: lake.open().drop_tag("work")):
+    for change in (lambda: lake.open().refs.tag("work", snapshot), lambda: lake.open().refs.drop_tag("work")):
         with pytest.raises(PwcError, match="'work' is a branch"):
             change()
     assert tags(lake) == []
@@ -276,7 +276,7 @@ def test_a_catalog_that_refuses_what_it_took_loses_no_metadata(
         raise CommitFailedException("the repeated request was refused")
 
     monkeypatch.setattr(SqlCatalog, "commit_table", lands_and_is_refused)
-    assert iceberg_sqlite_lake.open().tag("2023-07-18", iceberg_sqlite_lake.snapshot_ids()[0])
+    assert iceberg_sqlite_lake.open().refs.tag("2023-07-18", iceberg_sqlite_lake.snapshot_ids()[0])
 
     assert tags(iceberg_sqlite_lake) == ["2023-07-18"]
     assert iceberg_sqlite_lake.ids() == [1]

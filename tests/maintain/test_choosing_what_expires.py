@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from paimon_sink.formats.base import SnapshotInfo
-from paimon_sink.formats.expiry import ExpirySource, SnapshotLineage
+from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.values import SnapshotInfo, SnapshotLineage
 from paimon_sink.maintain.expire import Retention, choose
 
 NOW = 100

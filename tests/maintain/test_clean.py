@@ -79,7 +79,7 @@ def test_what_the_dead_left_goes_and_all_else_stays(place: Place, lake: Lake, ag
     live = set(lake.files())
     left = {*lake.files_of([lake.write(rows(8))]), *killed_commit(lake, 9)}
     if "odd names" in place.lacks:
-        others, temporary = set(), lake.open().temp_file_path(f"x.{'0' * 32}")
+        others, temporary = set(), lake.open().side_files.temp_file_path(f"x.{'0' * 32}")
     put(lake, temporary, *others)
     ages.grow_old(lake)
     before = lake.files()
@@ -133,7 +133,7 @@ def test_whatever_a_table_went_through_every_state_of_it_stays(place: Place, lak
     after = verify(lake.open())
     assert after.problems == ()
     # A REST catalog names its own files in a way that only it knows.
-    assert [found.path for found in after.orphans if lake.open().audit().kind(found.path).needs_a_name] == []
+    assert [found.path for found in after.orphans if lake.open().upkeep.audit().kind(found.path).needs_a_name] == []
 
 
 @pytest.mark.parametrize("step", [Step.BEFORE_LOOK, Step.AFTER_LOOK, Step.AFTER_BUILD, Step.BEFORE_PUT, Step.AFTER_PUT])
@@ -304,7 +304,7 @@ def test_uploads_that_dead_tasks_never_finished_are_ended_and_young_ones_and_tho
     """On MinIO, which lists uploads by the whole name of a file only, none is seen; it ends them by itself."""
     s3_lake.append(0, rows(0))
     table = s3_lake.open()
-    names = [table.new_file_path((), attempt=str(uuid.uuid4()), number=0) for _ in range(2)] + ["notes/big.parquet"]
+    names = [table.files.new_path((), attempt=str(uuid.uuid4()), number=0) for _ in range(2)] + ["notes/big.parquet"]
     begun = []
     for name in names:
         begun.append(table.store.open_output(table.store.join(table.location, name), block_bytes=5 << 20))

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError, StorageError, TableChangedError
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import CommitKind, Plan, Table
+from paimon_sink.core.option_groups import UpkeepOptions
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import CommitKind, Plan
 from paimon_sink.maintain import after_commit
 from paimon_sink.maintain.after_commit import is_due
 from paimon_sink.maintain.compact import plan, rewrite
@@ -45,11 +46,11 @@ def test_files_are_about_the_target_size_and_as_many_as_that_takes(lake: Lake) -
     for number, count in enumerate(counts):
         tasks.append(lake, number, noise(count, seed=number))
     before = Counter(row["id"] for row in lake.read())
-    old = {file.path: file.size_bytes for file in lake.open().live_files()}
+    old = {file.path: file.size_bytes for file in lake.open().scans.live_files()}
 
     done = compact(lake, target_bytes=TARGET)
 
-    now = {file.path: file.size_bytes for file in lake.open().live_files()}
+    now = {file.path: file.size_bytes for file in lake.open().scans.live_files()}
     made = sorted(size for path, size in now.items() if path not in old)
     assert sum(old.values()) > 8 * TARGET
     assert len(now) <= 1.2 * math.ceil(sum(old.values()) / TARGET) + 1
@@ -102,7 +103,7 @@ def test_a_stream_keeps_its_own_files_few(lake: Lake) -> None:
     assert stream.batch_ids() == list(range(40))
     assert 3 <= len([found for found in stream.history() if found.batch_id is None]) <= 16
     # Of each partition: those since the last look, and a file or two that were too large then.
-    assert len(stream.open().live_files()) < 20
+    assert len(stream.open().scans.live_files()) < 20
     assert verify(stream.open()).good
 
 
@@ -110,7 +111,7 @@ def test_without_the_option_nothing_is_rewritten(lake: Lake) -> None:
     for number in range(20):
         lake.append(number, rows(number))
 
-    assert len(lake.open().live_files()) == 20
+    assert len(lake.open().scans.live_files()) == 20
 
 
 def test_one_batch_in_so_many_looks_and_every_habit_of_a_stream_meets_one() -> None:
@@ -125,7 +126,7 @@ def test_one_batch_in_so_many_looks_and_every_habit_of_a_stream_meets_one() -> N
 def test_trouble_with_it_is_logged_and_never_fails_the_batch(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(table: Table, options: SinkOptions, plan: Plan) -> None:
+    def broken(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:
         raise StorageError("the disk is full")
 
     monkeypatch.setitem(after_commit._CHORES, "compact small files", broken)

@@ -375,7 +375,7 @@ def test_expiry_of_what_is_all_ours_reads_no_snapshot_between_the_oldest_and_the
 
     monkeypatch.setattr(SnapshotFiles, "read", noted)
 
-    local_lake.open().expire([1])
+    local_lake.open().upkeep.expire([1])
 
     assert set(asked) <= {1, 2, 6, 7}
     assert len(local_lake.data_files()) == 5

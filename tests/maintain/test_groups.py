@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from paimon_sink.formats.base import LiveFile, Split
+from paimon_sink.formats.values import LiveFile, Split
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups, plan_incremental
 
 TARGET = 1000

@@ -9,7 +9,8 @@ import pytest
 
 from paimon_sink.commit.journal import MOST_EVENTS, ListenerJournal
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import History, ListenerState, User, history, rows_per_s
 
 NOW = 1_000_000
@@ -215,7 +216,7 @@ def heard(*batches: int, failing: str | None = None) -> ListenerJournal:
 
 
 def test_a_listener_fails_since_the_first_batch_that_it_did_not_take() -> None:
-    found = history((), ledger={}, books={"a": heard(1, 2, 3, failing="no answer")}, now_ms=NOW)
+    found = history((), ledger={}, journals={"a": heard(1, 2, 3, failing="no answer")}, now_ms=NOW)
 
     assert found.listeners == (
         ListenerState("other", "a", owed=3, failures=3, error="no answer", failed_ms=3005, since_ms=1000),
@@ -224,7 +225,7 @@ def test_a_listener_fails_since_the_first_batch_that_it_did_not_take() -> None:
 
 
 def test_one_that_is_owed_batches_and_did_not_fail_is_not_failing() -> None:
-    [other, _] = history((), ledger={}, books={"a": heard(1)}, now_ms=NOW).listeners
+    [other, _] = history((), ledger={}, journals={"a": heard(1)}, now_ms=NOW).listeners
 
     assert (other.name, other.owed, other.is_failing, other.since_ms) == ("other", 1, False, 1000)
 
@@ -233,13 +234,13 @@ def test_batches_that_were_put_together_do_not_hide_since_when_it_fails() -> Non
     batches = range(MOST_EVENTS + 20)
     snapshot_infos = [ours(batch + 1, at_ms=1000 * batch, user="a", batch=batch) for batch in batches]
 
-    found = history(snapshot_infos, ledger={}, books={"a": heard(*batches, failing="gone")}, now_ms=NOW)
+    found = history(snapshot_infos, ledger={}, journals={"a": heard(*batches, failing="gone")}, now_ms=NOW)
 
     assert (found.listeners[0].owed, found.listeners[0].failures) == (MOST_EVENTS, MOST_EVENTS + 20)
     assert found.listeners[0].since_ms == 0
 
 
 def test_one_user_alone_has_its_own_listeners() -> None:
-    found = history((), ledger={}, books={"a": heard(1), "b": heard(2)}, now_ms=NOW, user="b")
+    found = history((), ledger={}, journals={"a": heard(1), "b": heard(2)}, now_ms=NOW, user="b")
 
     assert {listener.user for listener in found.listeners} == {"b"}

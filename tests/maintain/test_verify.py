@@ -13,6 +13,7 @@ from pypaimon.manifest.manifest_list_manager import ManifestListManager
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.formats.audit import ProblemKind
+from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.maintain.verify import Report, verify
 from paimon_sink.storage.store import Store
@@ -55,9 +56,9 @@ def read_bytes(lake: Lake, name: str) -> bytes:
 
 def file_of(lake: Lake, batch: int) -> str:
     """The data file of one batch of ``a_table``."""
-    audit = lake.open().audit()
+    audit = lake.open().upkeep.audit()
     line = audit.histories()[0]
-    for snapshot_info in line.snapshot_infos:
+    for snapshot_info in line.snapshots:
         (file,) = audit.contents(line, snapshot_info).entered
         if snapshot_info.batch_id == batch:
             return file.path
@@ -84,8 +85,9 @@ def manifest_of(lake: Lake, snapshot_id: int) -> str:
     """The one manifest that a batch of ``a_table`` wrote."""
     table = lake.open()
     assert isinstance(table, PaimonTable)
-    snapshot_info = next(found for found in table.history() if found.snapshot_id == snapshot_id)
-    (manifest,) = ManifestListManager(table.native).read_delta(snapshot_info.native)
+    info = next(info for info in table.upkeep.history() if info.snapshot_id == snapshot_id)
+    assert isinstance(info, PaimonSnapshotInfo)
+    (manifest,) = ManifestListManager(table.native).read_delta(info.snapshot)
     return f"manifest/{manifest.file_name}"
 
 

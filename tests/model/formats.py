@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.storage.store import Store
 
-__all__ = ["ExpirySource", "FormatActions"]
+__all__ = ["FormatActions", "Standing"]
 
 
 @dataclass(frozen=True)
-class ExpirySource:
+class Standing:
     """One snapshot that stands: the data files its rows are in, and every other file it needs. Paths are absolute."""
 
     data_files: frozenset[str]
@@ -49,5 +49,5 @@ class FormatActions(ABC):
         """Differs whenever snapshots were added or taken away. Cheap: it is asked for after every step."""
 
     @abstractmethod
-    def expiry_source(self) -> Mapping[int, ExpirySource]:
+    def standing(self) -> Mapping[int, Standing]:
         """Every snapshot of the newest one's history that has not expired, oldest first, read anew where it changed."""

@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import ManifestEntryStatus
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.iceberg.catalogs import Tables, tables
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.ledger import ancestors
@@ -19,7 +19,7 @@ from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.table import IcebergTable
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.store import Store
-from tests.model.formats import ExpirySource, FormatActions
+from tests.model.formats import FormatActions, Standing
 from tests.support.batches import sink_options
 from tests.support.iceberg_engine import catalog
 from tests.support.lake import Lake
@@ -36,7 +36,7 @@ class IcebergActions(FormatActions):
         assert isinstance(table, IcebergTable)
         self.onlooker = self._honest = table
         self._catalog = catalog(self.lake)
-        self._standing: dict[int, ExpirySource] = {}
+        self._standing: dict[int, Standing] = {}
         self._manifests: dict[str, frozenset[str]] = {}
 
     def open(self, store: Store) -> Table:
@@ -44,9 +44,9 @@ class IcebergActions(FormatActions):
         assert isinstance(store._fs, LyingFileSystem)
         native = copy(self._honest.native)
         native.io = _OneStore(store)
-        return IcebergTable(
+        return IcebergTable.of(
             native,
-            tables=_Networked(tables(sink_options(self.lake)), self._catalog, store._fs),
+            tables=_Networked(tables(sink_options(self.lake).table), self._catalog, store._fs),
             label=self._honest.label,
             branch=self._honest.branch,
             compression=None,
@@ -62,9 +62,9 @@ class IcebergActions(FormatActions):
         expired = [snapshot.snapshot_id for snapshot in self._line()[:-keep]]
         if not expired:
             return
-        before = self.expiry_source()
+        before = self.standing()
         table.maintenance.expire_snapshots().by_ids(expired).commit()
-        after = self.expiry_source()
+        after = self.standing()
         named = frozenset[str]().union(*(one.metadata_files for one in after.values()))
         for snapshot_id in expired:
             for path in before[snapshot_id].metadata_files - named:
@@ -83,7 +83,7 @@ class IcebergActions(FormatActions):
     def version(self) -> object:
         return self._catalog.load_table(self.lake.table).metadata_location
 
-    def expiry_source(self) -> Mapping[int, ExpirySource]:
+    def standing(self) -> Mapping[int, Standing]:
         return {snapshot.snapshot_id: self._read(snapshot) for snapshot in self._line()}
 
     def _line(self) -> list[Snapshot]:
@@ -91,7 +91,7 @@ class IcebergActions(FormatActions):
         metadata = self._catalog.load_table(self.lake.table).metadata
         return list(ancestors(metadata, metadata.current_snapshot()))[::-1]
 
-    def _read(self, snapshot: Snapshot) -> ExpirySource:
+    def _read(self, snapshot: Snapshot) -> Standing:
         if snapshot.snapshot_id not in self._standing:
             try:
                 self._standing[snapshot.snapshot_id] = self._read_anew(snapshot)
@@ -99,12 +99,12 @@ class IcebergActions(FormatActions):
                 raise AssertionError(f"snapshot {snapshot.snapshot_id} names a file that is gone: {error}") from error
         return self._standing[snapshot.snapshot_id]
 
-    def _read_anew(self, snapshot: Snapshot) -> ExpirySource:
+    def _read_anew(self, snapshot: Snapshot) -> Standing:
         manifests = read_manifests(snapshot, self._honest.native.io)
         live = [path for manifest in manifests for path in self._live(manifest)]
         assert len(set(live)) == len(live), f"snapshot {snapshot.snapshot_id} names a file twice: {live}"
         names = [snapshot.manifest_list, *(manifest.manifest_path for manifest in manifests)]
-        return ExpirySource(frozenset(live), frozenset(map(store_path, names)))
+        return Standing(frozenset(live), frozenset(map(store_path, names)))
 
     def _live(self, manifest: Any) -> frozenset[str]:
         if manifest.manifest_path not in self._manifests:

@@ -13,14 +13,14 @@ import pyarrow as pa
 from pypaimon.common.identifier import Identifier
 from pypaimon.table.file_store_table import FileStoreTable
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.storage.store import Store
-from tests.model.formats import ExpirySource, FormatActions
+from tests.model.formats import FormatActions, Standing
 from tests.support import foreign
 from tests.support.lake import Lake
 
@@ -36,11 +36,12 @@ class PaimonActions(FormatActions):
         assert isinstance(table, PaimonTable)
         self._location = table.location
         # For onlookers: manifest lists are never rewritten, and the check after every step reads them all again.
-        setattr(table._lists, "read", cache(table._lists.read))  # noqa: B010 - to the type checker it is a method
+        lists = table.handle.lists
+        setattr(lists, "read", cache(lists.read))  # noqa: B010 - to the type checker it is a method
         self.onlooker = self._honest = table
         self._foreign = foreign.table(self.lake)
         self._snapshot_directory = Path(table.location, "snapshot")
-        self._standing: dict[tuple[int, int], ExpirySource] = {}
+        self._standing: dict[tuple[int, int], Standing] = {}
         self._manifests: dict[str, list[tuple[bool, str]]] = {}
 
     def open(self, store: Store) -> Table:
@@ -48,7 +49,7 @@ class PaimonActions(FormatActions):
         native = FileStoreTable(
             StoreFileIO(store), Identifier("sales", "orders"), self._location, self._honest.native.table_schema
         )
-        return PaimonTable(
+        return PaimonTable.of(
             native,
             label=self._honest.label,
             store=store,
@@ -85,7 +86,7 @@ class PaimonActions(FormatActions):
     def version(self) -> object:
         return [(name, self._stamp(name)) for name in self._ids()]
 
-    def expiry_source(self) -> Mapping[int, ExpirySource]:
+    def standing(self) -> Mapping[int, Standing]:
         return {snapshot_id: self._read(snapshot_id) for snapshot_id in self._ids()}
 
     def _ids(self) -> list[int]:
@@ -103,24 +104,24 @@ class PaimonActions(FormatActions):
     def _stamp(self, snapshot_id: int) -> int:
         return (self._snapshot_directory / f"snapshot-{snapshot_id}").stat().st_mtime_ns
 
-    def _read(self, snapshot_id: int) -> ExpirySource:
+    def _read(self, snapshot_id: int) -> Standing:
         # Not only the id: after a rollback another snapshot may stand in the same place.
         key = (snapshot_id, self._stamp(snapshot_id))
         if key not in self._standing:
             try:
-                self._standing[key] = self._read_anew(self._honest._snapshots.read(snapshot_id))
+                self._standing[key] = self._read_anew(self._honest.handle.snapshots.read(snapshot_id))
             except FileNotFoundError as error:
                 raise AssertionError(f"snapshot {snapshot_id} names a file that is gone: {error}") from error
         return self._standing[key]
 
-    def _read_anew(self, snapshot: Any) -> ExpirySource:
-        manifests = [manifest.file_name for manifest in self._honest._lists.read_all(snapshot)]
+    def _read_anew(self, snapshot: Any) -> Standing:
+        manifests = [manifest.file_name for manifest in self._honest.handle.lists.read_all(snapshot)]
         entries = [entry for name in manifests for entry in self._entries(name)]
         gone = {path for is_add, path in entries if not is_add}
         live = [path for is_add, path in entries if is_add and path not in gone]
         assert len(set(live)) == len(live), f"snapshot {snapshot.id} names a file twice: {live}"
         names = [snapshot.base_manifest_list, snapshot.delta_manifest_list, *manifests]
-        return ExpirySource(
+        return Standing(
             frozenset(os.path.join(self._location, path) for path in live),
             frozenset(os.path.join(self._location, "manifest", name) for name in names),
         )
@@ -128,7 +129,7 @@ class PaimonActions(FormatActions):
     def _entries(self, manifest: str) -> list[tuple[bool, str]]:
         if manifest not in self._manifests:
             self._manifests[manifest] = [
-                (entry.kind == ADD, f"{self._honest._directory(tuple(entry.partition.values))}/{entry.file.file_name}")
-                for entry in self._honest._manifests.read(manifest)
+                (entry.kind == ADD, self._honest.handle.path_of(entry))
+                for entry in self._honest.handle.manifests.read(manifest)
             ]
         return self._manifests[manifest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,10 +13,12 @@ import pyarrow.parquet as pq
 
 from paimon_sink.commit.coordinator import Bounds, Coordinator, Outcome
 from paimon_sink.commit.decide import Policy
-from paimon_sink.commit.fold import fold, fold_one_shot
+from paimon_sink.commit.fold import fold, fold_job
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.compact import _POLICY as COMPACTION_POLICY
 from paimon_sink.maintain.compact import Rewrite, publish, rewrite
 from paimon_sink.maintain.compact import plan as plan_compaction
@@ -118,8 +121,14 @@ class Stage:
     def _fold(self, batch: Batch, messages: Sequence[TaskMessage | None]) -> Plan | None:
         options = _options(self._warehouse, batch.user)
         if batch.user == "a batch job":
-            return fold_one_shot(messages, options=options, overwrite=False)
-        return fold(messages, options=options, batch_id=batch.number, overwrite=False)
+            return fold_job(
+                messages,
+                table=options.table.label,
+                options=options.commit,
+                overwrite=False,
+                unique_id=str(uuid.uuid4()),
+            )
+        return fold(messages, table=options.table.label, options=options.commit, batch_id=batch.number, overwrite=False)
 
     def _coordinator(self, table: Table, policy: Policy) -> Coordinator:
         return Coordinator(table, policy, bounds=Bounds(puts_per_attempt=3), clock=FakeClock())
@@ -128,25 +137,25 @@ class Stage:
 
     def rows(self) -> list[int]:
         """The ids of all rows in the newest snapshot."""
-        standing = self.actions.expiry_source()
+        standing = self.actions.standing()
         if not standing:
             return []
         return [row for path in list(standing.values())[-1].data_files for row in _ids_in(path)]
 
     def missing(self) -> list[str]:
         """Files that a standing snapshot names and that are not there."""
-        named = {path for one in self.actions.expiry_source().values() for path in one.data_files | one.metadata_files}
+        named = {path for one in self.actions.standing().values() for path in one.data_files | one.metadata_files}
         return sorted(path for path in named if not os.path.exists(path))
 
     def last_batches(self) -> dict[str, int]:
         """The ledger, as one look of an honest coordinator shows it."""
-        entries = self.actions.onlooker.load_head(commit_user="an onlooker").ledger.entries
+        entries = self.actions.onlooker.commits.load_head(commit_user="an onlooker").ledger.entries
         return {user: entry.batch_id for user, entry in entries.items()}
 
 
 @cache
-def _options(warehouse: str, user: str) -> SinkOptions:
-    return SinkOptions.parse(
+def _options(warehouse: str, user: str) -> Options:
+    return parse_options(
         {"warehouse": warehouse, "table": "sales.orders", "commitUser": user}, purpose=Purpose.STREAM_WRITE
     )
 

@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
-from paimon_sink.commit import coordinator as commit
+from paimon_sink.commit import coordinator, decide
 from paimon_sink.commit.coordinator import Coordinator
-from paimon_sink.commit.decide import Verdict
+from paimon_sink.commit.decide import Decision, Publish, Verdict
 from paimon_sink.commit.fold import written_files
 from paimon_sink.core.steps import Step
-from paimon_sink.formats.base import Plan, Prepared, PutOutcome
-from paimon_sink.formats.iceberg.table import IcebergTable
+from paimon_sink.formats.contract import Prepared
+from paimon_sink.formats.iceberg.commits import IcebergCommits
+from paimon_sink.formats.iceberg.prepared import IcebergPrepared
 from paimon_sink.formats.paimon.claims import ClaimFiles
+from paimon_sink.formats.paimon.commit import PaimonPrepared
+from paimon_sink.formats.paimon.commits import PaimonCommits
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
-from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.formats.values import Plan, PutOutcome
 from tests.model.machine import JOB, MACHINES, SinkMachine
 from tests.model.stage import Try
 from tests.support.lying_files import Lies
@@ -31,16 +34,20 @@ Script = Callable[[SinkMachine], None]
 
 
 def the_ledger_is_not_asked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(commit, "decide", lambda *_, **__: Verdict.COMMIT)
+    patch.setattr(decide, "decide", lambda *_, **__: Verdict.COMMIT)
 
 
 def the_ledger_is_asked_in_the_first_round_only(patch: pytest.MonkeyPatch) -> None:
-    ended = Coordinator._already_ended
+    asked: set[int] = set()
+    decide_attempt = decide.decide_attempt
 
-    def once(self: Coordinator, *arguments: Any, attempt: int, **named: Any) -> Any:
-        return ended(self, *arguments, attempt=attempt, **named) if attempt == 1 else None
+    def once(plan: Plan, *arguments: Any, **named: Any) -> Decision:
+        if id(plan) in asked:
+            return Publish()
+        asked.add(id(plan))
+        return decide_attempt(plan, *arguments, **named)
 
-    patch.setattr(Coordinator, "_already_ended", once)
+    patch.setattr(coordinator, "decide_attempt", once)
 
 
 def the_put_overwrites(patch: pytest.MonkeyPatch) -> None:
@@ -54,22 +61,22 @@ def the_put_overwrites(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_put_without_an_answer_counts_as_lost(patch: pytest.MonkeyPatch) -> None:
-    for table in (PaimonTable, IcebergTable):
-        patch.setattr(table, "settle", lambda *_: PutOutcome.LOST)
+    for prepared in (PaimonPrepared, IcebergPrepared):
+        patch.setattr(prepared, "resolve_outcome", lambda *_: PutOutcome.LOST)
 
 
 def a_put_without_an_answer_counts_as_landed(patch: pytest.MonkeyPatch) -> None:
-    for table in (PaimonTable, IcebergTable):
-        patch.setattr(table, "settle", lambda *_: PutOutcome.LANDED)
+    for prepared in (PaimonPrepared, IcebergPrepared):
+        patch.setattr(prepared, "resolve_outcome", lambda *_: PutOutcome.LANDED)
 
 
 def a_lost_put_deletes_the_data_files(patch: pytest.MonkeyPatch) -> None:
     publish = Coordinator._publish
 
-    def or_delete(self: Coordinator, plan: Plan, prepared: Prepared, puts: Any) -> bool:
-        landed = publish(self, plan, prepared, puts)
+    def or_delete(self: Coordinator, run: Any, prepared: Prepared) -> bool:
+        landed = publish(self, run, prepared)
         if not landed:
-            self.table.drop_files(file.path for file in plan.files)
+            self.table.files.drop(file.path for file in run.plan.files)
         return landed
 
     patch.setattr(Coordinator, "_publish", or_delete)
@@ -79,13 +86,13 @@ def an_abort_deletes_all_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         Coordinator,
         "abort",
-        lambda self, messages, **_: self.table.drop_files(file.path for file in written_files(messages)),
+        lambda self, messages, **_: self.table.files.drop(file.path for file in written_files(messages)),
     )
 
 
 def a_replay_spares_no_file(patch: pytest.MonkeyPatch) -> None:
-    for table in (PaimonTable, IcebergTable):
-        patch.setattr(table, "files_added_by", lambda *_: frozenset())
+    for commits in (PaimonCommits, IcebergCommits):
+        patch.setattr(commits, "files_added_by", lambda *_: frozenset())
 
 
 def claims_are_not_read(patch: pytest.MonkeyPatch) -> None:

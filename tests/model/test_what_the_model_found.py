@@ -32,4 +32,4 @@ def test_a_schema_that_cannot_be_read_is_the_fault_of_the_store_and_not_of_the_m
     stage.files.lie(Lies(times_out=1, only=request_that_fails), seed=0)
 
     with pytest.raises(StorageError, match="schema-0: TimeoutError"):
-        coordinators_table.check_files(one.plan.files)
+        coordinators_table.commits.check_files(one.plan.files)

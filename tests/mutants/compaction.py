@@ -13,9 +13,10 @@ REWRITES = "tests/maintain/test_compact.py"
 COORDINATOR = "paimon_sink/commit/coordinator.py"
 COMPACT = "paimon_sink/maintain/compact.py"
 PAIMON_SIDE = "paimon_sink/formats/paimon/compacting.py"
-PAIMON_TABLE = "paimon_sink/formats/paimon/table.py"
+PAIMON_SCANS = "paimon_sink/formats/paimon/scans.py"
+PAIMON_COMMIT = "paimon_sink/formats/paimon/commit.py"
 ICEBERG_SIDE = "paimon_sink/formats/iceberg/compacting.py"
-ICEBERG_TABLE = "paimon_sink/formats/iceberg/table.py"
+ICEBERG_SCANS = "paimon_sink/formats/iceberg/scans.py"
 ICEBERG_BUILD = "paimon_sink/formats/iceberg/build.py"
 
 COMPACTION_MUTANTS = (
@@ -23,24 +24,24 @@ COMPACTION_MUTANTS = (
         "compaction-deletes-what-may-be-in",
         "new files stay while a put that names them may land",
         COORDINATOR,
-        "            if not puts.may_be_in:\n",
+        "            if not run.may_be_in:\n",
         "            if True:\n",
         (f"{FAULTS}::test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later",),
     ),
     Mutant(
         "compaction-deletes-what-was-published",
         "the files of a plan that is in are not deleted when it comes again",
-        COORDINATOR,
-        "        if live is not None and live.isdisjoint(file.path for file in plan.files):\n",
-        "        if live is not None:\n",
+        "paimon_sink/commit/unused.py",
+        "    if live is not None and live.isdisjoint(file.path for file in plan.files):\n",
+        "    if live is not None:\n",
         (f"{FAULTS}::test_what_is_published_a_second_time_deletes_nothing",),
     ),
     Mutant(
         "compaction-deletes-live-rewrites",
         "the files of groups that were published before are not deleted",
         COMPACT,
-        "for file in found.message.files if file.path not in live)",
-        "for file in found.message.files)",
+        "for file in done.message.files if file.path not in live)",
+        "for file in done.message.files)",
         (f"{FAULTS}::test_what_is_published_a_second_time_deletes_nothing",),
     ),
     Mutant(
@@ -55,7 +56,7 @@ COMPACTION_MUTANTS = (
         "compaction-leaves-its-files",
         "a compaction that gives up leaves no files",
         COORDINATOR,
-        "                self._drop_unused(plan)\n",
+        "                drop_unpublished_files(self.table, plan)\n",
         "                pass\n",
         (f"{FAULTS}::test_files_that_others_replace_meanwhile_are_left_to_them",),
     ),
@@ -79,7 +80,7 @@ COMPACTION_MUTANTS = (
         "paimon-compaction-of-gone-files",
         "files that are not in the table any more are not replaced (Paimon)",
         PAIMON_SIDE,
-        "    check_all_there(removed, found.keys(), table=table)\n",
+        "    check_all_there(removed, entries.keys(), table=table)\n",
         "",
         (f"{FAULTS}::test_files_that_others_replace_meanwhile_are_left_to_them",),
     ),
@@ -110,17 +111,17 @@ COMPACTION_MUTANTS = (
     Mutant(
         "paimon-compaction-forgets-columns",
         "a column that came after the table was opened is not lost (Paimon)",
-        PAIMON_TABLE,
-        "        if max(self._schemas.ids(), default=None) != self.schema_id:\n",
+        PAIMON_SCANS,
+        "        if max(handle.schemas.ids(), default=None) != handle.schema_id:\n",
         "        if False:\n",
         (f"{FAULTS}::test_a_column_that_came_after_the_table_was_opened_is_not_lost",),
     ),
     Mutant(
         "iceberg-compaction-forgets-columns",
         "a column that came after the table was opened is not lost (Iceberg)",
-        ICEBERG_TABLE,
-        "        if native.metadata.current_schema_id != self.schema_id or native.metadata.spec()",
-        "        if native.metadata.spec()",
+        ICEBERG_SCANS,
+        "        if metadata.current_schema_id != self._schema_id or metadata.spec()",
+        "        if metadata.spec()",
         (f"{FAULTS}::test_a_column_that_came_after_the_table_was_opened_is_not_lost",),
     ),
     Mutant(
@@ -142,7 +143,7 @@ COMPACTION_MUTANTS = (
     Mutant(
         "paimon-compaction-is-an-append",
         "readers of changes see no row again (Paimon)",
-        PAIMON_TABLE,
+        PAIMON_COMMIT,
         'CommitKind.REWRITE: "COMPACT"}',
         'CommitKind.REWRITE: "APPEND"}',
         (f"{FAULTS}::test_small_files_become_one_a_partition_and_rows_and_their_order_stay",),

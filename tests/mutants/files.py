@@ -16,7 +16,7 @@ EXPIRE = "tests/maintain/test_expire.py"
 PAIMON_EXPIRY = "paimon_sink/formats/paimon/expiry.py"
 SNAPSHOTS = "paimon_sink/formats/paimon/snapshots.py"
 CONTEXT = "paimon_sink/spark/context.py"
-WRITERS = "paimon_sink/spark/writers.py"
+SINK = "paimon_sink/sink.py"
 LOCAL = "paimon_sink/storage/local.py"
 
 FILES_MUTANTS = (
@@ -31,8 +31,8 @@ FILES_MUTANTS = (
     Mutant(
         "age-by-the-clock-of-the-task",
         "how long a batch is under way is told by the clocks of its driver",
-        WRITERS,
-        "            planned=self._planned,\n",
+        SINK,
+        "            planned=self.planned,\n",
         "            planned=Moment.by(SystemClock()),\n",
         (LONG_BATCH,),
     ),
@@ -72,7 +72,7 @@ FILES_MUTANTS = (
         "one-file-not-looked-for",
         "a young batch on an object store shows that this is the table it was written to",
         PRESENCE,
-        " and not _absent(table, paths[:1])",
+        " and not side_files.absent(paths[:1])",
         "",
         (f"{BESIDE}::test_a_young_batch_that_finds_none_of_its_files_is_refused",),
     ),
@@ -115,8 +115,8 @@ FILES_MUTANTS = (
         "foreign-snapshots-forgotten",
         "a snapshot of ours says which of those below may have brought files back",
         SNAPSHOTS,
-        "_NEWEST_FOREIGN: str(newest_foreign(base))",
-        '_NEWEST_FOREIGN: "0"',
+        "NEWEST_FOREIGN: str(newest_foreign(base))",
+        'NEWEST_FOREIGN: "0"',
         (
             f"{EXPIRE}::test_a_file_that_was_taken_out_brought_back_and_taken_out_again_stays_as_long_as_a_snapshot_has_it",
         ),

@@ -10,7 +10,7 @@ COMMITS = "tests/formats/test_iceberg_commit.py"
 LEDGERS = "tests/formats/test_iceberg_ledger.py"
 ORDERS = "tests/faults/test_interleavings.py"
 
-TABLE = "paimon_sink/formats/iceberg/table.py"
+PREPARED = "paimon_sink/formats/iceberg/prepared.py"
 BUILD = "paimon_sink/formats/iceberg/build.py"
 ENTRIES = "paimon_sink/formats/iceberg/entries.py"
 LEDGER = "paimon_sink/formats/iceberg/ledger.py"
@@ -31,8 +31,8 @@ ICEBERG_MUTANTS = (
     Mutant(
         "iceberg-false-conflict-believed",
         "a conflict is read back: it may be our own commit",
-        TABLE,
-        "        if self._holds(now.metadata, prepared):\n            return PutOutcome.LANDED\n",
+        PREPARED,
+        "        if self._is_in(now.metadata):\n            return PutOutcome.LANDED\n",
         "",
         (f"{COMMITS}::test_a_batch_is_in_once_whatever_happens_to_the_answers",),
     ),
@@ -50,23 +50,23 @@ ICEBERG_MUTANTS = (
         "iceberg-base-not-required",
         "a commit is for the very snapshot it was built on",
         BUILD,
-        '{"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}',
+        '{"ref": self.branch, "snapshot-id": None if ref is None else ref.snapshot_id}',
         '{"ref": "nobody", "snapshot-id": None}',
         (f"{ORDERS}::test_two_first_commits_of_two_users_both_land_in_every_order",),
     ),
     Mutant(
         "iceberg-manifests-deleted-under-way",
         "what a request without an answer names is kept",
-        TABLE,
-        "        if not built.may_be_under_way:\n",
+        PREPARED,
+        "        if not self.may_be_under_way:\n",
         "        if True:\n",
         (f"{COMMITS}::test_manifests_of_a_request_that_may_be_under_way_are_kept",),
     ),
     Mutant(
         "iceberg-lost-without-proof",
         "a put that left no trace is not taken for lost",
-        TABLE,
-        "        if _is_certainly_out(built, now.metadata):\n",
+        PREPARED,
+        "        if self._is_certainly_out(now.metadata):\n",
         "        if True:\n",
         (f"{COMMITS}::test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost",),
     ),
@@ -82,7 +82,7 @@ ICEBERG_MUTANTS = (
         "iceberg-ledger-line-above-a-rollback-stays",
         "a ledger line of a batch that was rolled back is set right while the snapshots show it",
         LEDGER,
-        "            return None if said in (None, known) else _encoded(known, metadata)\n",
+        "            return None if stored_entry in (None, entry) else _encoded(entry, metadata)\n",
         "            return None\n",
         (f"{LEDGERS}::test_the_last_batch_before_a_rollback_is_what_others_write_down",),
     ),
@@ -105,9 +105,9 @@ ICEBERG_MUTANTS = (
     Mutant(
         "iceberg-message-not-compared",
         "a message means the same file in its words and in its entry",
-        TABLE,
-        "            check_entry(file, self.partitioning)\n",
-        "            pass\n",
+        ENTRIES,
+        "        _check_entry(file, partitioning)\n",
+        "        pass\n",
         (f"{COMMITS}::test_a_message_whose_words_and_entry_disagree_is_found",),
     ),
 )

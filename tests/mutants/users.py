@@ -108,7 +108,7 @@ USERS_MUTANTS = (
     Mutant(
         "snapshot-ids-make-room",
         "the ids of snapshots are told whole, however narrow the terminal",
-        "paimon_sink/cli/history_show.py",
+        "paimon_sink/cli/history/show.py",
         'Column("snapshot", [str(entry.snapshot_id) for entry in entries])',
         'Column("snapshot", [str(entry.snapshot_id) for entry in entries], leaves=10)',
         (f"{HISTORY_COMMAND}::test_the_ids_of_snapshots_are_told_whole",),

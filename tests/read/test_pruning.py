@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.conditions import conditions
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.schema import SQL_TYPE
-from paimon_sink.formats.base import Comparison, Filter
+from paimon_sink.formats.values import Filter
 from paimon_sink.read.pruning import pruning_filters
 from paimon_sink.read.scan import plan, rows
 from paimon_sink.read.where import where_conditions
@@ -163,7 +164,7 @@ def test_infinities_and_nan_are_no_filters_of_iceberg(iceberg_sqlite_lake: Lake)
     table = iceberg_sqlite_lake.open()
 
     for value in (float("inf"), float("nan")):
-        assert sum(split.rows for split in table.plan_splits([Filter("f", EQ, value)])) == 2
+        assert sum(split.rows for split in table.scans.plan_splits([Filter("f", EQ, value)])) == 2
 
 
 def test_float_partitions_of_another_engine_are_read_whole(local_lake: Lake) -> None:

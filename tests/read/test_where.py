@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from paimon_sink.core.conditions import conditions
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Purpose, SinkOptions
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.read.scan import plan
 from paimon_sink.spark.reader import PwcReader
 from paimon_sink.spark.schema import spark_schema
@@ -52,7 +53,7 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def reader(lake: Lake, where: str) -> PwcReader:
     options = {**lake.options, "table": lake.table, "where": where}
-    return PwcReader(SinkOptions.parse(options, purpose=Purpose.READ), spark_schema(lake.open().schema))
+    return PwcReader(parse_options(options, purpose=Purpose.READ), spark_schema(lake.open().schema))
 
 
 def ids(lake: Lake, where: str) -> list[int]:
@@ -171,5 +172,5 @@ def test_a_time_with_a_zone_needs_an_offset(tmp_path: Any) -> None:
     tasks.append(lake, 0, pa.table({"id": [7], "at": zoned}))
 
     assert ids(lake, "at = '2026-11-16T06:00:00+01:00'") == [7]
-    with pytest.raises(OptionError, match="Say its offset"):
+    with pytest.raises(OptionError, match="Add its offset"):
         reader(lake, "at = '2026-11-16T06:00:00'").partitions()

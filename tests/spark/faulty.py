@@ -115,7 +115,7 @@ class DropsItsTable(PwcDataSource):
 class _DroppingWriter(PwcBatchWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PwcCommitMessage:
         message = super().write(iterator)
-        shutil.rmtree(open_table(self._options).location)
+        shutil.rmtree(open_table(self._sink.options.table).location)
         return message
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from paimon_sink.formats.base import LedgerEntry, SnapshotInfo
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import SnapshotInfo
 from tests.support.lake import Lake
 from tests.support.whole import assert_whole
 
@@ -83,7 +84,7 @@ def named_files(lake: Lake) -> list[str]:
     """The data files that snapshots name, and that are there: reading a table reads each of them."""
     named = sum(int(snapshot["properties"]["pwc.files"]) for snapshot in lake.snapshots())
     table = lake.open()
-    found = sorted(path for snapshot in lake.history() for path in table.files_added_by(_entry(snapshot)) or ())
+    found = sorted(path for snapshot in lake.history() for path in table.commits.files_added_by(_entry(snapshot)) or ())
     assert len(found) == named
     assert set(found) <= set(lake.data_files()), "a snapshot names a file that is not there"
     return found

@@ -30,7 +30,7 @@ def test_a_stream_marks_its_partitions_and_tags_its_days(
     checkpoint.run(source.stream(spark), options)
 
     assert [path.split("/")[-2] for path in lake.files("_SUCCESS")] == ["day=2024-02-01", "day=2024-02-02"]
-    assert len(lake.open().tag_names()) == 1
+    assert len(lake.open().refs.tag_names()) == 1
     assert lake.ids() == [0, 1, 2]
 
 

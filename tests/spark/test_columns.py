@@ -19,7 +19,7 @@ def a_table(lake: Lake, ddl: str) -> None:
     """An empty table with these columns."""
     schema = t.StructType.fromDDL(ddl)
     assert isinstance(schema, t.StructType)
-    lake.stream_writer(schema).prepare()
+    lake.stream_writer(schema).check_plan()
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_nullable_rows_without_nulls_fit_a_not_null_column(spark: SparkSession, 
 
 
 def test_a_value_too_long_for_its_column_is_refused(spark: SparkSession, local_lake: Lake) -> None:
-    local_lake.stream_writer(t.StructType([t.StructField("name", t.VarcharType(3))])).prepare()
+    local_lake.stream_writer(t.StructType([t.StructField("name", t.VarcharType(3))])).check_plan()
     files = warehouse_files(local_lake)
 
     save(spark.sql("SELECT '☃☃☃' AS name"), local_lake)

@@ -66,7 +66,7 @@ def test_one_partition_and_a_size_of_its_own(spark: SparkSession, local_lake: La
 
     assert (done.groups, done.files_before, done.files_after) == (1, 3, 1)
     assert lake.history()[-1].properties["by"] == "me"
-    assert len(lake.open().live_files()) == 43
+    assert len(lake.open().scans.live_files()) == 43
 
 
 def test_a_task_that_fails_for_good_is_a_sentence_and_the_table_is_as_it_was(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paimon_sink.core.options import AVAILABLE_FORMATS
+from paimon_sink.formats.registry import BUILT_IN
 from tests.support.descendants import processes_that_name
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,8 +31,7 @@ def run_demo(directory: Path, *arguments: str) -> subprocess.CompletedProcess[st
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("processes")
 @pytest.mark.parametrize(
-    "table_format",
-    [pytest.param(name, marks=() if name == "paimon" else pytest.mark.long) for name in AVAILABLE_FORMATS],
+    "table_format", [pytest.param(name, marks=() if name == "paimon" else pytest.mark.long) for name in BUILT_IN]
 )
 def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path, table_format: str) -> None:
     ended = run_demo(tmp_path / "demo", "--format", table_format, "--rows", "2400", "--batches", "6", "--json")

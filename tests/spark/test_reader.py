@@ -44,7 +44,7 @@ def ids(rows: DataFrame) -> list[int]:
 def test_splits_become_spark_partitions(spark: SparkSession, by_day: Lake) -> None:
     rows = load(spark, by_day)
 
-    assert len(by_day.open().plan_splits([])) == DAYS
+    assert len(by_day.open().scans.plan_splits([])) == DAYS
     assert tasks_of(rows) == [2] * DAYS
 
 

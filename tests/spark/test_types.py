@@ -239,7 +239,7 @@ def test_a_null_struct_whose_fields_are_not_null_round_trips(
 
 
 def test_char_is_padded_when_plain_strings_are_written(spark: SparkSession, local_lake: Lake) -> None:
-    local_lake.stream_writer(t.StructType([t.StructField("code", t.CharType(4))])).prepare()
+    local_lake.stream_writer(t.StructType([t.StructField("code", t.CharType(4))])).check_plan()
 
     save(spark.createDataFrame([("ab",), (None,)], "code string"), local_lake)
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_sink.core.errors import OptionError
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.read.scan import plan, rows
 from paimon_sink.read.where import where_conditions
 from tests.spark.support import load

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 from tests.support.s3 import S3Server
 
 

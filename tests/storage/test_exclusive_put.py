@@ -13,8 +13,9 @@ from fsspec.asyn import sync
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.exclusive import exclusive_put
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 from tests.support.processes import CONTEXT
 
 WRITERS = 8

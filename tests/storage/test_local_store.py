@@ -12,8 +12,9 @@ import pytest
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.durable import synced_together
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 
 
 @pytest.fixture

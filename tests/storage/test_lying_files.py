@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from paimon_sink.core.errors import StorageError
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 from tests.support.lying_files import DiskFileSystem, Lies, LyingFileSystem
 from tests.support.s3 import S3Server
 

@@ -10,8 +10,8 @@ import fsspec
 import pytest
 
 from paimon_sink.core.errors import OptionError, StorageError
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import open_store
 
 SECRETS = {
     "s3.access-key-id": "AKIAEXAMPLE",
@@ -31,7 +31,7 @@ def test_a_store_without_exclusive_create_is_refused_by_name(scheme: str) -> Non
 
 @pytest.mark.parametrize("location", ["s4://bucket/lake", "nosuch:/lake", "c3://x"])
 def test_an_unknown_scheme_is_refused(location: str) -> None:
-    with pytest.raises(StorageError, match="no such kind of store"):
+    with pytest.raises(StorageError, match="this kind of store is unknown"):
         open_store(location, StorageSettings())
 
 

@@ -12,8 +12,9 @@ from pypaimon.common.options import Options
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from paimon_sink.core.errors import PutReplacedError
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
+from paimon_sink.storage.store import Store
 
 
 @pytest.fixture

@@ -12,11 +12,13 @@ from paimon_sink.commit.coordinator import Bounds, Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import Plan, Table
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.formats.contract import Table
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.formats.values import Plan
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage.store import Store
 from tests.support.clock import FakeClock
@@ -25,8 +27,8 @@ from tests.support.lake import Lake
 __all__ = ["coordinator", "of_query", "opened", "path_in", "plan", "sealed", "sink_options", "through", "write_plan"]
 
 
-def sink_options(lake: Lake, *, purpose: Purpose = Purpose.STREAM_WRITE) -> SinkOptions:
-    return SinkOptions.parse(lake.all_options(), purpose=purpose)
+def sink_options(lake: Lake, *, purpose: Purpose = Purpose.STREAM_WRITE) -> Options:
+    return parse_options(lake.all_options(), purpose=purpose)
 
 
 def opened(message: PwcCommitMessage) -> TaskMessage:
@@ -43,7 +45,14 @@ def of_query(message: PwcCommitMessage, query_id: str | None) -> PwcCommitMessag
 
 
 def plan(lake: Lake, batch_id: int, *messages: PwcCommitMessage, overwrite: bool = False) -> Plan:
-    folded = fold([opened(m) for m in messages], options=sink_options(lake), batch_id=batch_id, overwrite=overwrite)
+    options = sink_options(lake)
+    folded = fold(
+        [opened(m) for m in messages],
+        table=options.table.label,
+        options=options.commit,
+        batch_id=batch_id,
+        overwrite=overwrite,
+    )
     assert folded is not None
     return folded
 
@@ -67,12 +76,12 @@ def path_in(lake: Lake, *parts: str) -> str:
 def through(table: Table, store: Store) -> PaimonTable:
     """The same table, with schemas, snapshots and deletions going through another store."""
     assert isinstance(table, PaimonTable)
-    return PaimonTable(
+    return PaimonTable.of(
         table.native,
         label=table.label,
         store=store,
         schemas=SchemaFiles(store, table.location),
         snapshots=SnapshotFiles(store, table.location),
         identity=table.identity,
-        compression=table.compression,
+        compression=table.files.compression,
     )

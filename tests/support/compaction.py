@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paimon_sink.formats.base import Table
+from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.compact import Compaction, Rewrite, compact_groups, plan, rewrite
 from tests.support.lake import Lake
 

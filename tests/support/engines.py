@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from paimon_sink.formats.base import Table as OpenTable
+from paimon_sink.formats.contract import Table as OpenTable
 from tests.support.lake import Lake
 
 __all__ = ["OtherEngine", "other_engine"]

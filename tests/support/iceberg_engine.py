@@ -16,7 +16,7 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 from pyiceberg.types import BinaryType, StringType
 
 from paimon_sink.core.errors import StorageError
-from paimon_sink.formats.base import Table as OpenTable
+from paimon_sink.formats.contract import Table as OpenTable
 from tests.support.engines import OtherEngine
 from tests.support.lake import Lake
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
-from paimon_sink.core.options import Purpose, SinkOptions
-from paimon_sink.formats.base import SnapshotInfo, Table
-from paimon_sink.formats.registry import open_table
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_table, parse_options
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.spark.writers import PwcBatchWriter, PwcCommitMessage, PwcStreamWriter
 
 __all__ = ["ID_AND_DAY", "Lake", "rows"]
@@ -67,14 +68,15 @@ class Lake:
         return message
 
     def open(self) -> Table:
-        return open_table(SinkOptions.parse(self.all_options(), purpose=Purpose.READ))
+        options = parse_options(self.all_options(), purpose=Purpose.READ)
+        return open_table(options.table, compression=options.write.compression)
 
     def read(self) -> list[dict[str, Any]]:
         table = self.open()
         return [
             row
-            for split in table.plan_splits([])
-            for batch in table.read_split(split, table.schema.names)
+            for split in table.scans.plan_splits([])
+            for batch in table.scans.read_split(split, table.schema.names)
             for row in batch.to_pylist()
         ]
 
@@ -98,7 +100,7 @@ class Lake:
         return sorted(found, key=lambda snapshot: int(snapshot["id"]))
 
     def history(self) -> list[SnapshotInfo]:
-        return self.open().history()
+        return self.open().upkeep.history()
 
     def snapshot_ids(self) -> list[int]:
         """Of all that stands, oldest first. Formats number snapshots as they like."""

@@ -75,7 +75,9 @@ def with_listener(lake: Lake, name: str, settings: Mapping[str, str], **extra: s
 def seat_of(lake: Lake, name: str) -> ListenerProgress:
     """What the table knows of a listener."""
     table = lake.open()
-    return current_journal(table, "test", table.load_head(commit_user="test").ledger.entries["test"]).listeners[name]
+    return current_journal(table, "test", table.commits.load_head(commit_user="test").ledger.entries["test"]).listeners[
+        name
+    ]
 
 
 def heard(notes: Path) -> list[Told]:

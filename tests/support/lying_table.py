@@ -1,35 +1,20 @@
 """A table whose answers lie: a working fake around a real table, for everything that happens to a put on its way.
 
-The lies are told at the adapter contract, so every format hears the same ones. What the inner table does, it does.
+The lies are told at the contract, so every format hears the same ones. What the inner table does, it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-import pyarrow as pa
-
 from paimon_sink.core.errors import StorageError
 from paimon_sink.core.messages import DataFile
-from paimon_sink.formats.audit import Audit
-from paimon_sink.formats.base import (
-    Claim,
-    ClosedFile,
-    Filter,
-    Head,
-    Ledger,
-    LedgerEntry,
-    LiveFile,
-    Plan,
-    Prepared,
-    PutOutcome,
-    SnapshotInfo,
-    Split,
-    Table,
-)
-from paimon_sink.formats.expiry import Expired, ExpirySource
+from paimon_sink.formats.contract import Commit, Commits, Prepared, Table
+from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.values import Head, Plan, PutOutcome, SnapshotDraft
 
 __all__ = ["Answer", "LyingTable"]
 
@@ -44,6 +29,23 @@ class Answer(Enum):
     RAISES_AND_LANDS_LATER = "the answer is an error, and it lands before the next put"
 
 
+@dataclass
+class _Lies:
+    """Which lies are still to be told, and what was asked."""
+
+    answers: list[Answer]
+    failing_read_backs: int
+    before_put: Callable[[], object] | None
+    after_put: Callable[[], object] | None
+    puts: int = 0
+    discarded: int = 0
+    late: list[Prepared] = field(default_factory=list)
+
+    def land_late_puts(self) -> None:
+        while self.late:
+            self.late.pop(0).put()
+
+
 class LyingTable(Table):
     """Takes ``answers`` one by one for its puts; afterwards it is honest."""
 
@@ -55,89 +57,44 @@ class LyingTable(Table):
         before_put: Callable[[], object] | None = None,
         after_put: Callable[[], object] | None = None,
     ) -> None:
-        self.inner = inner
-        self.puts = 0
-        self.discarded = 0
-        self._answers = list(answers)
-        self._late: list[Prepared] = []
-        self._failing_read_backs = failing_read_backs
-        self._before_put = before_put
-        self._after_put = after_put
-        self.label, self.location, self.store, self.identity = inner.label, inner.location, inner.store, inner.identity
-        self.schema_id, self.schema, self.partition_source_columns = (
-            inner.schema_id,
-            inner.schema,
-            inner.partition_source_columns,
-        )
-        self.partition_spec = inner.partition_spec
-        self.compression, self.compression_level = inner.compression, inner.compression_level
+        lies = _Lies(list(answers), failing_read_backs, before_put, after_put)
+        parts = {part.name: getattr(inner, part.name) for part in fields(Table)}
+        super().__init__(**{**parts, "commits": _LyingCommits(inner.commits, lies)})
+        object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "_lies", lies)
 
-    # ---------------------------------------------------------------- where it lies
+    inner: Table
+    _lies: _Lies
 
-    def put(self, prepared: Prepared) -> PutOutcome:
-        self.land_late_puts()
-        self.puts += 1
-        answer = self._answers.pop(0) if self._answers else Answer.HONEST
-        if self._before_put is not None:
-            self._before_put()
-        outcome = PutOutcome.LOST
-        if answer is Answer.RAISES_AND_LANDS_LATER:
-            self._late.append(prepared)
-        elif answer is not Answer.RAISES:
-            outcome = self.inner.put(prepared)
-        if self._after_put is not None:
-            self._after_put()
-        if answer is Answer.HONEST:
-            return outcome
-        if answer is Answer.LANDS_AND_DENIES:
-            return PutOutcome.LOST
-        raise StorageError(f"Cannot publish snapshot {prepared.snapshot_id}: the connection broke.")
+    @property
+    def puts(self) -> int:
+        return self._lies.puts
+
+    @property
+    def discarded(self) -> int:
+        return self._lies.discarded
 
     def land_late_puts(self) -> None:
         """Let the requests arrive that were under way for long."""
-        while self._late:
-            self.inner.put(self._late.pop(0))
+        self._lies.land_late_puts()
 
     def fail_read_backs(self, times: int) -> None:
-        self._failing_read_backs = times
+        self._lies.failing_read_backs = times
 
-    def resolve_outcome(self, prepared: Prepared) -> PutOutcome:
-        if self._failing_read_backs > 0:
-            self._failing_read_backs -= 1
-            raise StorageError(f"Cannot read snapshot {prepared.snapshot_id} back: the connection broke.")
-        return self.inner.resolve_outcome(prepared)
 
-    # ---------------------------------------------------------------- where it is honest
+@dataclass
+class _LyingCommits(Commits):
+    inner: Commits
+    lies: _Lies
 
-    def new_file_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
-        return self.inner.new_file_path(partition, attempt=attempt, number=number)
-
-    def describe(self, file: ClosedFile) -> DataFile:
-        return self.inner.describe(file)
-
-    def partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        return self.inner.partition_values(batch)
-
-    def check_files(self, files: Sequence[DataFile]) -> None:
-        self.inner.check_files(files)
+    def begin(self, plan: Plan) -> Commit[Any]:
+        return _LyingCommit(self.inner.begin(plan), self.lies)
 
     def load_head(self, *, commit_user: str) -> Head:
         return self.inner.load_head(commit_user=commit_user)
 
-    def check_fits(self, plan: Plan, head: Head) -> None:
-        self.inner.check_fits(plan, head)
-
-    def build(
-        self, plan: Plan, head: Head, *, ledger: Ledger, properties: Mapping[str, str], commit_id: str, now_ms: int
-    ) -> Prepared:
-        return self.inner.build(plan, head, ledger=ledger, properties=properties, commit_id=commit_id, now_ms=now_ms)
-
-    def discard(self, prepared: Prepared) -> None:
-        self.discarded += 1
-        self.inner.discard(prepared)
-
-    def sweep(self) -> None:
-        self.inner.sweep()
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        self.inner.check_files(files)
 
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         return self.inner.files_added_by(entry)
@@ -148,35 +105,60 @@ class LyingTable(Table):
     def release(self, claim: Claim) -> None:
         self.inner.release(claim)
 
-    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
-        return self.inner.history(known=known, newest=newest)
 
-    def audit(self) -> Audit:
-        return self.inner.audit()
+@dataclass
+class _LyingCommit(Commit[Any]):
+    inner: Commit[Any]
+    lies: _Lies
 
-    def temp_file_path(self, name: str) -> str:
-        return self.inner.temp_file_path(name)
+    def load_head(self) -> Any:
+        return self.inner.load_head()
 
-    def expiry_source(self) -> ExpirySource:
-        return self.inner.expiry_source()
+    def check_files(self) -> None:
+        self.inner.check_files()
 
-    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
-        return self.inner.expire(snapshot_ids)
+    def check_fits(self, head: Any) -> None:
+        self.inner.check_fits(head)
 
-    def look_for_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
-        return self.inner.look_for_live_files(filters)
+    def build(self, head: Any, draft: SnapshotDraft) -> Prepared:
+        return _LyingPrepared(self.inner.build(head, draft), self.lies)
 
-    def tag(self, name: str, snapshot_id: int) -> bool:
-        return self.inner.tag(name, snapshot_id)
+    def close(self) -> None:
+        self.inner.close()
 
-    def tag_names(self) -> list[str]:
-        return self.inner.tag_names()
 
-    def drop_tag(self, name: str) -> None:
-        self.inner.drop_tag(name)
+class _LyingPrepared(Prepared):
+    def __init__(self, inner: Prepared, lies: _Lies) -> None:
+        self.snapshot_id, self.commit_id = inner.snapshot_id, inner.commit_id
+        self._inner = inner
+        self._lies = lies
 
-    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
-        return self.inner.plan_splits(filters)
+    def put(self) -> PutOutcome:
+        lies = self._lies
+        lies.land_late_puts()
+        lies.puts += 1
+        answer = lies.answers.pop(0) if lies.answers else Answer.HONEST
+        if lies.before_put is not None:
+            lies.before_put()
+        outcome = PutOutcome.LOST
+        if answer is Answer.RAISES_AND_LANDS_LATER:
+            lies.late.append(self._inner)
+        elif answer is not Answer.RAISES:
+            outcome = self._inner.put()
+        if lies.after_put is not None:
+            lies.after_put()
+        if answer is Answer.HONEST:
+            return outcome
+        if answer is Answer.LANDS_AND_DENIES:
+            return PutOutcome.LOST
+        raise StorageError(f"Cannot publish snapshot {self.snapshot_id}: the connection broke.")
 
-    def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return self.inner.read_split(split, columns)
+    def resolve_outcome(self) -> PutOutcome:
+        if self._lies.failing_read_backs > 0:
+            self._lies.failing_read_backs -= 1
+            raise StorageError(f"Cannot read snapshot {self.snapshot_id} back: the connection broke.")
+        return self._inner.resolve_outcome()
+
+    def discard(self) -> None:
+        self._lies.discarded += 1
+        self._inner.discard()

@@ -101,7 +101,7 @@ class Story:
             lakes |= {name: self.lake.with_options(branch=name) for name in self.branches}
         for title, lake in lakes.items():
             for user in USERS:
-                ledger = lake.open().load_head(commit_user=user).ledger
+                ledger = lake.open().commits.load_head(commit_user=user).ledger
                 for batch in range(BATCHES):
                     try:
                         verdict = decide(ledger, CommitRequest("t", user, batch, None), Policy()).name

@@ -26,9 +26,10 @@ def write(
     limits: Limits | None = None,
 ) -> TaskMessage:
     """One task attempt."""
+    options = sink_options(lake)
     return write_task(
         iter(batches),
-        table=open_to_write(sink_options(lake), schema),
+        table=open_to_write(options.table, schema, compression=options.write.compression),
         incoming=schema,
         case_sensitive=True,
         target_bytes=target_bytes,

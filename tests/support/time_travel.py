@@ -86,7 +86,7 @@ class _Paimon(TimeTravel):
         # pypaimon's own managers: nothing of ours is between them and the files.
         manifests = ManifestListManager(table.native).read_all(snapshot)
         entries = ManifestFileManager(table.native).read_entries_parallel(manifests)
-        paths = [table._path_of(entry) for entry in entries]
+        paths = [table.handle.path_of(entry) for entry in entries]
         return sorted(row for path in paths for row in _column(table, path))
 
 

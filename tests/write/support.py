@@ -36,10 +36,10 @@ def task(
     options = sink_options(lake)
     return write_task(
         iter(batches),
-        table=open_to_write(options, schema),
+        table=open_to_write(options.table, schema, compression=options.write.compression),
         incoming=schema,
         case_sensitive=False,
-        target_bytes=options.target_file_size_bytes,
+        target_bytes=options.write.target_file_size_bytes,
         query_id="query",
         limits=limits,
     )

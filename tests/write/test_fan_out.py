@@ -35,7 +35,11 @@ def test_a_thousand_partitions_fit_in_bounded_memory(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 1 << 30
     table = Lake({"warehouse": warehouse}).open()
-    ids = [table_rows.column("id") for split in table.plan_splits([]) for table_rows in table.read_split(split, ["id"])]
+    ids = [
+        table_rows.column("id")
+        for split in table.scans.plan_splits([])
+        for table_rows in table.scans.read_split(split, ["id"])
+    ]
     found = pa.chunked_array(ids).sort()
     assert found.to_pylist() == list(range(wide_fan_out.ROWS))
 

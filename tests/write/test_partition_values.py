@@ -194,7 +194,7 @@ def test_a_name_that_would_leave_its_directory_is_refused(name: str, local_lake:
     lake = Lake(local_lake.options, table=name)
 
     with pytest.raises(OptionError, match="name"):
-        open_to_write(sink_options(lake), pa.schema([("id", pa.int64())]))
+        open_to_write(sink_options(lake).table, pa.schema([("id", pa.int64())]), compression=None)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -204,7 +204,7 @@ def test_a_name_that_would_leave_its_directory_is_refused(name: str, local_lake:
 def test_no_text_reaches_a_directory_outside_the_table(values: list[str | None], two_keys: Lake) -> None:
     table = two_keys.open()
     try:
-        path = table.new_file_path(tuple(values), attempt="attempt", number=0)
+        path = table.files.new_path(tuple(values), attempt="attempt", number=0)
     except SchemaMismatchError:
         return
 

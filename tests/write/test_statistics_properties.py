@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.simple_stats import SimpleStats
 
-from paimon_sink.formats.base import ClosedFile
 from paimon_sink.formats.paimon.stats import column_stats
 from paimon_sink.formats.paimon.types import paimon_fields
+from paimon_sink.formats.values import ClosedFile
 
 LAST_CHARACTER, BEFORE_SURROGATES = "\U0010ffff", "\ud7ff"
 

@@ -98,7 +98,7 @@ def test_our_stream_goes_on_after_maintenance_by_flink(lake: Lake, flink: Flink)
         f"CALL sys.expire_snapshots(`table` => '{lake.table}', retain_max => 3, retain_min => 1)",
         f"CALL sys.remove_orphan_files(`table` => '{lake.table}')",
     )
-    kept, files = lake.snapshot_ids(), lake.open().plan_splits([])
+    kept, files = lake.snapshot_ids(), lake.open().scans.plan_splits([])
     lake.append(11, rows(11))
     lake.append(12, rows(12))
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus, ManifestFile
-from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
-from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
-from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
-
-__all__ = ["IcebergAudit"]
+from paimon_sink.formats.iceberg.snapshot_info import IcebergSnapshotInfo, snapshot_info
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 
 _READERS = 8
 _HINT = "metadata/version-hint.text"
@@ -37,51 +35,50 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """A snapshot that was told, for the next one to be compared with."""
+class _Parent:
+    """The snapshot before in a history, for the next one to be compared with."""
 
     snapshot_id: int
     live: dict[str, StoredFile]
 
 
-class IcebergAudit(Audit):
-    def __init__(
-        self, native: NativeTable, *, load: Callable[[], NativeTable], branch: str, relative: Callable[[str], str]
-    ) -> None:
-        self._native = native
-        self._metadata = native.metadata
-        self._load = load
-        self._branch = branch
-        self._relative = relative
+IcebergHistory = RefHistory[IcebergSnapshotInfo]
+
+
+class IcebergAudit(Audit[IcebergSnapshotInfo]):
+    def __init__(self, handle: IcebergHandle) -> None:
+        self._handle = handle
+        self._native = handle.native
+        self._metadata = handle.native.metadata
         self._manifests: dict[str, tuple[_Entry, ...] | Problem] = {}
-        self._told: dict[str, _Told] = {}
+        self._parents: dict[str, _Parent] = {}
         self._named: set[str] = set()
 
     # ------------------------------------------------------------ lines
 
-    def histories(self) -> list[RefHistory]:
+    def histories(self) -> list[IcebergHistory]:
         """The branch of the table's own options first, under no name; then other branches, tags, and what is in none.
 
         The metadata is read here and not before: files that a batch brought in after it was read have no name in it.
         """
-        self._native = self._load()
+        self._native = self._handle.load()
         self._metadata = self._native.metadata
-        self._named = {_HINT, *map(self._relative, self._metadata_locations())}
-        others = sorted(name for name in self._metadata.refs if name != self._branch)
-        return [self._line("", self._branch), *(self._ref(name) for name in others), *self._rolled_back()]
+        self._named = {_HINT, *map(self._handle.relative, self._metadata_locations())}
+        others = sorted(name for name in self._metadata.refs if name != self._handle.branch)
+        return [self._line("", self._handle.branch), *(self._ref(name) for name in others), *self._rolled_back()]
 
-    def _rolled_back(self) -> Iterator[RefHistory]:
+    def _rolled_back(self) -> Iterator[IcebergHistory]:
         """Snapshots that no branch and no tag stands on. Until they expire one may go back to them."""
         heads = [self._metadata.snapshot_by_id(ref.snapshot_id) for ref in self._metadata.refs.values()]
-        held = {found.snapshot_id for head in heads for found in ancestors(self._metadata, head)}
+        held = {snapshot.snapshot_id for head in heads for snapshot in ancestors(self._metadata, head)}
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
         parents = {snapshot.parent_snapshot_id for snapshot in stray}
         for last in stray:
             if last.snapshot_id not in parents:
-                line = [found for found in ancestors(self._metadata, last) if found.snapshot_id not in held][::-1]
-                yield RefHistory(f"rolled back from {last.snapshot_id}", [snapshot_info(found) for found in line])
+                line = [each for each in ancestors(self._metadata, last) if each.snapshot_id not in held][::-1]
+                yield RefHistory(f"rolled back from {last.snapshot_id}", [snapshot_info(each) for each in line])
 
-    def _ref(self, name: str) -> RefHistory:
+    def _ref(self, name: str) -> IcebergHistory:
         ref = self._metadata.refs[name]
         if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
             return self._line(f"branch {name}", name)
@@ -90,7 +87,7 @@ class IcebergAudit(Audit):
             return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)])
         return RefHistory(f"tag {name}", [snapshot_info(snapshot)])
 
-    def _line(self, name: str, branch: str) -> RefHistory:
+    def _line(self, name: str, branch: str) -> IcebergHistory:
         ref = self._metadata.refs.get(branch)
         if ref is None:
             return RefHistory(name, [])
@@ -99,7 +96,7 @@ class IcebergAudit(Audit):
             return RefHistory(name, [], [_headless(f"branch {branch}", ref.snapshot_id)])
         snapshots = list(ancestors(self._metadata, head))[::-1]
         return RefHistory(
-            name, [snapshot_info(found) for found in snapshots], list(self._ledger_problems(branch, snapshots))
+            name, [snapshot_info(snapshot) for snapshot in snapshots], list(self._ledger_problems(branch, snapshots))
         )
 
     def _ledger_problems(self, branch: str, line: Sequence[Snapshot]) -> Iterator[Problem]:
@@ -109,30 +106,29 @@ class IcebergAudit(Audit):
         except CorruptTableError as error:
             yield Problem(ProblemKind.LEDGER, where, str(error))
             return
-        standing = {snapshot.snapshot_id: snapshot_info(snapshot) for snapshot in line}
+        standing = {each.snapshot_id: snapshot_info(each) for each in line}
         for user, entry in ledger.entries.items():
-            found = standing.get(entry.snapshot_id)
+            snapshot = standing.get(entry.snapshot_id)
             # Of a snapshot that expired or was rolled back, the property is all there is.
-            if found is not None and not _is_of(found, user, entry):
+            if snapshot is not None and not _is_of(snapshot, user, entry):
                 yield Problem(
                     ProblemKind.LEDGER,
                     where,
                     f"says batch {entry.batch_id} of {user} is snapshot {entry.snapshot_id}, which holds batch "
-                    f"{found.batch_id} of {found.commit_user}",
+                    f"{snapshot.batch_id} of {snapshot.commit_user}",
                 )
 
-    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
-        """Snapshots carry none: it is one for the branch, and is checked with its line."""
+    def ledger(self, snapshot: IcebergSnapshotInfo) -> Ledger | None:
+        """Snapshots carry none: it is one for the branch, and is checked with its history."""
         return None
 
     # ------------------------------------------------------------ what a snapshot names
 
-    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
-        snapshot: Snapshot = snapshot_info.native
-        where = " of ".join(filter(None, (f"snapshot {snapshot.snapshot_id}", line.name)))
-        before = self._told.pop(line.name, None)
+    def contents(self, history: IcebergHistory, snapshot: IcebergSnapshotInfo) -> Contents:
+        where = " of ".join(filter(None, (f"snapshot {snapshot.snapshot_id}", history.name)))
+        before = self._parents.pop(history.name, None)
         problems: list[Problem] = []
-        entries = self._entries(snapshot, problems)
+        entries = self._entries(snapshot.snapshot, problems)
         if entries is None:
             return Contents((), None, None, problems)
         data = [entry for entry in entries if entry.is_data]
@@ -145,12 +141,12 @@ class IcebergAudit(Audit):
         mine = [entry for entry in data if entry.snapshot_id == snapshot.snapshot_id]
         added = [entry.file for entry in mine if entry.status is ManifestEntryStatus.ADDED]
         gone = [entry.file for entry in mine if entry.status is ManifestEntryStatus.DELETED]
-        if before is not None and before.snapshot_id == snapshot.parent_snapshot_id:
+        if before is not None and before.snapshot_id == snapshot.snapshot.parent_snapshot_id:
             problems += _chain(where, before.live, live, added, gone)
-        self._told[line.name] = _Told(snapshot.snapshot_id, live)
-        known = {} if before is None else before.live
+        self._parents[history.name] = _Parent(snapshot.snapshot_id, live)
+        live_before = {} if before is None else before.live
         return Contents(
-            entered=[file for path, file in live.items() if path not in known],
+            entered=[file for path, file in live.items() if path not in live_before],
             rows=sum(entry.file.rows for entry in alive),
             rows_added=sum(file.rows for file in added) - sum(file.rows for file in gone),
             problems=problems,
@@ -158,7 +154,7 @@ class IcebergAudit(Audit):
 
     def _entries(self, snapshot: Snapshot, problems: list[Problem]) -> list[_Entry] | None:
         """Every entry of every manifest, or None when one cannot be read."""
-        name = self._relative(snapshot.manifest_list)
+        name = self._handle.relative(snapshot.manifest_list)
         self._named.add(name)
         try:
             manifests = read_manifests(snapshot, self._native.io)
@@ -168,21 +164,21 @@ class IcebergAudit(Audit):
         new = [manifest for manifest in manifests if manifest.manifest_path not in self._manifests]
         with ThreadPoolExecutor(_READERS) as readers:
             for manifest, answer in zip(new, readers.map(self._read, new), strict=True):
-                self._named.add(self._relative(manifest.manifest_path))
+                self._named.add(self._handle.relative(manifest.manifest_path))
                 self._manifests[manifest.manifest_path] = answer
                 if isinstance(answer, Problem):
                     problems.append(answer)
-        found: list[_Entry] = []
+        entries: list[_Entry] = []
         for manifest in manifests:
             answer = self._manifests[manifest.manifest_path]
             if isinstance(answer, Problem):
                 return None
-            found += answer
-        self._named.update(entry.file.path for entry in found if not entry.is_data)
-        return found
+            entries += answer
+        self._named.update(entry.file.path for entry in entries if not entry.is_data)
+        return entries
 
     def _read(self, manifest: ManifestFile) -> tuple[_Entry, ...] | Problem:
-        name = self._relative(manifest.manifest_path)
+        name = self._handle.relative(manifest.manifest_path)
         try:
             entries = tuple(
                 _Entry(
@@ -198,13 +194,13 @@ class IcebergAudit(Audit):
         counts = Counter(entry.status for entry in entries)
         counted = tuple(counts[status] for status in _STATES)
         stated = (manifest.added_files_count, manifest.existing_files_count, manifest.deleted_files_count)
-        if any(said is not None and said != found for said, found in zip(stated, counted, strict=True)):
+        if any(given is not None and given != count for given, count in zip(stated, counted, strict=True)):
             what = "adds {} files, keeps {} and takes out {}, its list says {}, {} and {}".format(*counted, *stated)
             return Problem(ProblemKind.WRONG_COUNT, name, what)
         return entries
 
     def _stored(self, file: DataFile) -> StoredFile:
-        path = self._relative(file.file_path)
+        path = self._handle.relative(file.file_path)
         is_elsewhere = path == store_path(file.file_path)
         return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere)
 
@@ -221,7 +217,7 @@ class IcebergAudit(Audit):
 
     def added_by(self, manifest: str) -> Set[str]:
         location = f"{self._metadata.location.rstrip('/')}/{manifest}"
-        return {self._relative(path) for path in added_files(location, self._native.io)}
+        return {self._handle.relative(path) for path in added_files(location, self._native.io)}
 
     def notes(self, *, old: Set[str]) -> Set[str]:
         check_collectable(self._metadata.properties, table=".".join(self._native.name()))
@@ -237,15 +233,15 @@ class IcebergAudit(Audit):
     def _metadata_locations(self) -> Iterator[str]:
         yield self._native.metadata_location
         yield from (entry.metadata_file for entry in self._metadata.metadata_log)
-        yield from (found.statistics_path for found in self._metadata.statistics)
-        yield from (found.statistics_path for found in self._metadata.partition_statistics)
+        yield from (statistics.statistics_path for statistics in self._metadata.statistics)
+        yield from (statistics.statistics_path for statistics in self._metadata.partition_statistics)
 
 
 _STATES = (ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING, ManifestEntryStatus.DELETED)
 
 
-def _is_of(found: SnapshotInfo, user: str, entry: LedgerEntry) -> bool:
-    return (found.commit_user, found.batch_id, found.commit_id) == (user, entry.batch_id, entry.commit_id)
+def _is_of(snapshot: IcebergSnapshotInfo, user: str, entry: LedgerEntry) -> bool:
+    return (snapshot.commit_user, snapshot.batch_id, snapshot.commit_id) == (user, entry.batch_id, entry.commit_id)
 
 
 def _headless(where: str, snapshot_id: int) -> Problem:

@@ -43,14 +43,12 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.formats.base import CommitKind
 from paimon_sink.formats.iceberg.compacting import require_no_deletes
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.merging import Inputs, Leftovers, Weight
+from paimon_sink.formats.values import CommitKind, SnapshotDraft
 from paimon_sink.storage.durable import synced_together
-
-__all__ = ["Built", "SnapshotBuilder"]
 
 _MANIFEST_CODECS = ("gzip", "zstd")
 _READERS = 8
@@ -58,32 +56,17 @@ _ADDED_SNAPSHOT_ID = 6
 """Its place in a manifest's line of the list. pyiceberg has no setter for it."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Built:
-    """A request that publishes a snapshot, and what is known of the times it was sent."""
+    """A request that publishes a snapshot."""
 
     native: NativeTable
-    """The table as the look saw it."""
-    branch: str
+    """The table as this attempt saw it."""
     requirements: tuple[TableRequirement, ...]
     updates: tuple[TableUpdate, ...]
     files: tuple[str, ...]
     """Locations of all that was written for it, but for what it merged."""
-    merged: Mapping[Inputs, Sequence[ManifestFile]] = field(default_factory=dict)
-    ledger_user: str | None = None
-    """Whose line of the ledger it writes. None for a write that is in no ledger."""
-    sendings: int = 0
-    refusals: int = 0
-
-    @property
-    def may_be_under_way(self) -> bool:
-        """A sending had no clear answer. It may still land, should the branch come back to its base."""
-        return self.refusals < self.sendings
-
-    @property
-    def was_refused(self) -> bool:
-        """It was sent, and each answer was a conflict: none of the sendings landed."""
-        return 0 < self.sendings == self.refusals
+    merged: Mapping[Inputs, Sequence[ManifestFile]]
 
 
 @dataclass
@@ -109,17 +92,16 @@ class SnapshotBuilder:
     def build(
         self,
         added: Sequence[DataFile],
+        draft: SnapshotDraft,
         *,
-        replace: CommitKind,
         is_removed: Callable[[DataFile], bool],
-        summary: Mapping[str, str],
         signature: Mapping[str, str],
         properties: Mapping[str, str],
         removed_properties: Sequence[str],
-        now_ms: int,
     ) -> Built:
+        kind = draft.plan.kind
         with synced_together():
-            manifests = [*self._added(added), *self._kept(added, replace, is_removed)]
+            manifests = [*self._added(added), *self._kept(added, kind, is_removed)]
             manifest_list = self._write_list(manifests)
         snapshot = Snapshot.model_validate(
             {
@@ -128,9 +110,9 @@ class SnapshotBuilder:
                 "manifest-list": manifest_list,
                 "sequence-number": self._metadata.next_sequence_number(),
                 # Readers in Java refuse a table whose clock runs backwards.
-                "timestamp-ms": max(now_ms, self._metadata.last_updated_ms),
-                # Read now and not before: it tells how long all this took.
-                "summary": self._summary(replace, {**summary, **signature}),
+                "timestamp-ms": max(draft.created_ms, self._metadata.last_updated_ms),
+                # Asked for now and not before: one of them tells how long all this took.
+                "summary": self._summary(kind, {**draft.properties(), **signature}),
                 "schema-id": self._metadata.current_schema_id,
             }
         )
@@ -139,44 +121,44 @@ class SnapshotBuilder:
             updates.append(SetPropertiesUpdate(updates=dict(properties)))
         if removed_properties:
             updates.append(RemovePropertiesUpdate(removals=list(removed_properties)))
-        return Built(self.native, self.branch, self._requirements(), tuple(updates), tuple(self.files), self.merged)
+        return Built(self.native, self._requirements(), tuple(updates), tuple(self.files), self.merged)
 
     # ------------------------------------------------------------ the request
 
     def _move_branch(self) -> SetSnapshotRefUpdate:
-        known = self._metadata.refs.get(self.branch)
+        ref = self._metadata.refs.get(self.branch)
         return SetSnapshotRefUpdate.model_validate(
             {
                 "ref-name": self.branch,
                 "type": SnapshotRefType.BRANCH,
                 "snapshot-id": self.snapshot_id,
-                "max-ref-age-ms": None if known is None else known.max_ref_age_ms,
-                "max-snapshot-age-ms": None if known is None else known.max_snapshot_age_ms,
-                "min-snapshots-to-keep": None if known is None else known.min_snapshots_to_keep,
+                "max-ref-age-ms": None if ref is None else ref.max_ref_age_ms,
+                "max-snapshot-age-ms": None if ref is None else ref.max_snapshot_age_ms,
+                "min-snapshots-to-keep": None if ref is None else ref.min_snapshots_to_keep,
             }
         )
 
     def _requirements(self) -> tuple[TableRequirement, ...]:
-        known = self._metadata.refs.get(self.branch)
+        ref = self._metadata.refs.get(self.branch)
         return (
             AssertTableUUID(uuid=self._metadata.table_uuid),
             AssertRefSnapshotId.model_validate(
-                {"ref": self.branch, "snapshot-id": None if known is None else known.snapshot_id}
+                {"ref": self.branch, "snapshot-id": None if ref is None else ref.snapshot_id}
             ),
             # The files were checked against these two. A change since is a lost round, and the next one checks again.
             AssertCurrentSchemaId.model_validate({"current-schema-id": self._metadata.current_schema_id}),
             AssertDefaultSpecId.model_validate({"default-spec-id": self._metadata.default_spec_id}),
         )
 
-    def _summary(self, replace: CommitKind, properties: Mapping[str, str]) -> Summary:
+    def _summary(self, kind: CommitKind, properties: Mapping[str, str]) -> Summary:
         # pyiceberg adds up no summary of a replacement; the figures are those of an overwrite.
-        operation = Operation.APPEND if replace is CommitKind.APPEND else Operation.OVERWRITE
+        operation = Operation.APPEND if kind is CommitKind.APPEND else Operation.OVERWRITE
         figures = self._figures.to_dict()
         if any(partition for _, partition in self._changed):
             figures["changed-partition-count"] = str(len(self._changed))
         before = None if self.base is None or self.base.summary is None else self.base.summary
         summary = update_snapshot_summaries(Summary(operation=operation, **{**properties, **figures}), before)
-        if replace is CommitKind.REWRITE:
+        if kind is CommitKind.REWRITE:
             return Summary(operation=Operation.REPLACE, **summary.additional_properties)
         return summary
 
@@ -201,7 +183,7 @@ class SnapshotBuilder:
         yield self._write(self._metadata.default_spec_id, entries)
 
     def _kept(
-        self, added: Sequence[DataFile], replace: CommitKind, is_removed: Callable[[DataFile], bool]
+        self, added: Sequence[DataFile], kind: CommitKind, is_removed: Callable[[DataFile], bool]
     ) -> list[ManifestFile]:
         """The manifests of the base that go on, without what the plan replaces."""
         if self.base is None:
@@ -213,7 +195,7 @@ class SnapshotBuilder:
                 deletes.append(manifest)
             elif manifest.has_added_files() or manifest.has_existing_files():
                 data.append(manifest)
-        match replace:
+        match kind:
             case CommitKind.APPEND:
                 return [*self._merged(data), *deletes]
             case CommitKind.OVERWRITE:
@@ -243,7 +225,7 @@ class SnapshotBuilder:
         else:
             self._merge_due(manifests)
         replaced = {path for inputs in self.merged for path in inputs}
-        made = [manifest for found in self.merged.values() for manifest in found]
+        made = [manifest for merged in self.merged.values() for manifest in merged]
         return [*made, *(manifest for manifest in manifests if manifest.manifest_path not in replaced)]
 
     def _merge_due(self, manifests: list[ManifestFile]) -> None:
@@ -258,8 +240,8 @@ class SnapshotBuilder:
         for group in merge_rule(self._metadata.properties).groups(weights):
             members = [manifests[position] for position in group]
             with ThreadPoolExecutor(_READERS) as readers:
-                found = list(readers.map(self._entries, members))
-            entries = [_existing(entry) for member in found for entry in member]
+                entries_by_member = list(readers.map(self._entries, members))
+            entries = [_existing(entry) for member in entries_by_member for entry in member]
             made = self._write(members[0].partition_spec_id, entries)
             self.files.remove(made.manifest_path)
             self.merged[tuple(member.manifest_path for member in members)] = [made]
@@ -331,9 +313,9 @@ class SnapshotBuilder:
 
     @property
     def _compression(self) -> Any:
-        wanted = self._metadata.properties.get(TableProperties.WRITE_AVRO_COMPRESSION, "").lower()
+        codec = self._metadata.properties.get(TableProperties.WRITE_AVRO_COMPRESSION, "").lower()
         # The property speaks of data files too, so it may name what no manifest can be written with here.
-        return wanted if wanted in _MANIFEST_CODECS else TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
+        return codec if codec in _MANIFEST_CODECS else TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
 
 
 def _existing(entry: ManifestEntry) -> ManifestEntry:

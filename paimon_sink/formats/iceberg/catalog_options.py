@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from pyiceberg.catalog import CatalogType
 
+from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_secrets import quoted, quoted_key
-from paimon_sink.formats.catalog_names import nearest
-
-__all__ = ["name_problems", "namespace_problems", "spelt"]
 
 _OF_ANY = ("name", "type", "py-io-impl")
 _OF_SQL = ("echo", "pool_pre_ping", "init_catalog_tables", "schema_version")
@@ -82,8 +80,8 @@ def name_problems(given: Mapping[str, str], *, embedded: bool) -> Iterator[str]:
         yield "catalog.type=in-memory forgets the table as soon as the process that made it ends; use sql or rest."
     elif kind and kind not in _TYPES:
         # The value stays out of the text: whoever mixes up two options may have put a secret here.
-        close = nearest(kind, _TYPES)
-        yield f"catalog.type must be one of {', '.join(_TYPES)}" + (f"; did you mean {close}?" if close else ".")
+        nearest = nearest_name(kind, _TYPES)
+        yield f"catalog.type must be one of {', '.join(_TYPES)}" + (f"; did you mean {nearest}?" if nearest else ".")
     for name in given:
         if name.lower() == "warehouse":
             yield "catalog.warehouse is not heeded; set the option warehouse."
@@ -95,8 +93,8 @@ def name_problems(given: Mapping[str, str], *, embedded: bool) -> Iterator[str]:
                     f"{quoted_key(f'catalog.{name}')} is for a catalog elsewhere, and none is named; set catalog.type "
                     "and catalog.uri too."
                 )
-        elif embedded or ("py-catalog-impl" not in given and nearest(name, _KNOWN, cutoff=_LIKENESS)):
-            close = nearest(name, _KNOWN)
+        elif embedded or ("py-catalog-impl" not in given and nearest_name(name, _KNOWN, cutoff=_LIKENESS)):
+            nearest = nearest_name(name, _KNOWN)
             yield f"{quoted_key(f'catalog.{name}')} is not an option of an Iceberg catalog" + (
-                f"; did you mean catalog.{close}?" if close else "; leave it out."
+                f"; did you mean catalog.{nearest}?" if nearest else "; leave it out."
             )

@@ -32,8 +32,8 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_secrets import names_a_secret
-from paimon_sink.core.options import SinkOptions
 from paimon_sink.core.places import is_rest
 from paimon_sink.formats.iceberg.catalog_options import name_problems, namespace_problems, spelt
 from paimon_sink.formats.iceberg.file_io import FILE_IO, Record, StoreFileIO, as_uri, files_on_record
@@ -51,7 +51,7 @@ _SHORTEST_SECRET = 3
 """What is shorter may be a word of any sentence."""
 
 
-def tables(options: SinkOptions) -> Tables:
+def tables(options: TableOptions) -> Tables:
     """The catalog the options name, and the table in it."""
     if options.path is not None:
         raise OptionError(
@@ -81,7 +81,7 @@ def tables(options: SinkOptions) -> Tables:
     )
 
 
-def _embedded(options: SinkOptions, properties: Mapping[str, str]) -> str | None:
+def _embedded(options: TableOptions, properties: Mapping[str, str]) -> str | None:
     """The SQLite file of a local warehouse, when the user named no catalog."""
     if "uri" in properties or "py-catalog-impl" in properties:
         return None

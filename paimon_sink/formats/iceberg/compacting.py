@@ -17,14 +17,12 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.core.messages import DataFile
-from paimon_sink.formats.base import Filter, LiveFile
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
 from paimon_sink.formats.iceberg.read import partition_test, split_of
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
-
-__all__ = ["Removal", "live_files", "require_no_deletes"]
+from paimon_sink.formats.values import Filter, LiveFile
 
 
 def live_files(
@@ -33,7 +31,7 @@ def live_files(
     """The data files of a snapshot that were written with the partitioning of today, oldest first."""
     manifests = read_manifests(head, native.io)
     require_no_deletes(manifests, table=table)
-    is_wanted = partition_test(native, filters)
+    is_in_partitions = partition_test(native, filters)
     entries: list[ManifestEntry] = []
     for manifest in manifests:
         if manifest.partition_spec_id == native.metadata.default_spec_id:
@@ -48,7 +46,7 @@ def live_files(
             encode=partial(split_of, native, file),
         )
         for file in (entry.data_file for entry in entries)
-        if is_wanted(file.partition) and _is_rewritable(file, relative)
+        if is_in_partitions(file.partition) and _is_rewritable(file, relative)
     ]
 
 

@@ -18,11 +18,9 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from paimon_sink.core.errors import MessageError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import is_whole, read_json
-from paimon_sink.formats.base import ClosedFile
 from paimon_sink.formats.iceberg.metrics import FileMetrics
 from paimon_sink.formats.iceberg.partitions import Partitioning, values_of
-
-__all__ = ["changes_since", "check_entry", "data_path", "decode_entry", "encode_entry"]
+from paimon_sink.formats.values import ClosedFile
 
 _VERSION = 1
 _DATA = "data"
@@ -35,12 +33,18 @@ def data_path(partition: tuple[Any, ...], name: str, partitioning: Partitioning)
     return "/".join(filter(None, (_DATA, partitioning.path(partition) if partition else "", name)))
 
 
-def check_entry(file: DataFile, partitioning: Partitioning) -> None:
+def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> None:
+    """Raise ``MessageError`` unless each is a data file of the table, just as its own entry describes it."""
+    for file in files:
+        _check_entry(file, partitioning)
+
+
+def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
     """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
     """
-    path, told = file.path, file.partition
+    path, labels = file.path, file.partition
     try:
         body = read_json(file.entry)
         is_of_today = _spec(body) == partitioning.spec.spec_id
@@ -48,12 +52,12 @@ def check_entry(file: DataFile, partitioning: Partitioning) -> None:
         if is_of_today:
             partition = values_of(partitioning.decode(body["partition"]))
             path = data_path(partition, body["file"], partitioning)
-            told = tuple(None if value is None else str(value) for value in partition)
+            labels = tuple(None if value is None else str(value) for value in partition)
     except Exception as error:
         raise _unreadable(file, error) from error
     is_data = file.path.startswith(f"{_DATA}/") and file.path.endswith(".parquet")
     named = (file.path.rpartition("/")[2], file.rows, file.size_bytes)
-    if not is_data or named != described or (file.path, file.partition) != (path, told):
+    if not is_data or named != described or (file.path, file.partition) != (path, labels):
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
@@ -81,24 +85,24 @@ def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partition
     for name in _FIGURES:
         body[name] = {str(key): value for key, value in getattr(metrics, name).items()}
     for name in _BOUNDS:
-        found = getattr(metrics, name).items()
-        body[name] = {str(key): base64.b64encode(value).decode("ascii") for key, value in found}
+        bounds = getattr(metrics, name).items()
+        body[name] = {str(key): base64.b64encode(value).decode("ascii") for key, value in bounds}
     return json.dumps(body, separators=(",", ":")).encode("utf-8")
 
 
 def changes_since(files: Sequence[DataFile], *, spec_id: int, table_location: str) -> list[str]:
     """What became of the table since the files were written, as far as they tell."""
-    found: dict[str, None] = {}
+    changes: dict[str, None] = {}
     for file in files:
         try:
             body = read_json(file.entry)
             if _spec(body) != spec_id:
-                found["the partitioning changed"] = None
+                changes["the partitioning changed"] = None
             if body["place"] != _fingerprint(table_location):
-                found["the table was given another location"] = None
+                changes["the table was given another location"] = None
         except (ValueError, TypeError, KeyError) as error:
             raise _unreadable(file, error) from error
-    return list(found)
+    return list(changes)
 
 
 def _spec(body: dict[str, Any]) -> int:
@@ -123,7 +127,7 @@ def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: 
         offsets = body["split_offsets"]
         if not isinstance(offsets, list) or not all(map(is_whole, offsets)):
             raise ValueError("its split offsets are no numbers")
-        found = ManifestDataFile.from_args(
+        decoded = ManifestDataFile.from_args(
             content=DataFileContent.DATA,
             file_path=f"{table_location.rstrip('/')}/{file.path}",
             file_format=FileFormat.PARQUET,
@@ -143,8 +147,8 @@ def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: 
         )
     except Exception as error:
         raise _unreadable(file, error) from error
-    found.spec_id = partitioning.spec.spec_id
-    return found
+    decoded.spec_id = partitioning.spec.spec_id
+    return decoded
 
 
 def _figures(body: dict[str, Any]) -> dict[int, int]:

@@ -7,7 +7,7 @@ files that nothing names; deleting them earlier would break a table whose commit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -29,15 +29,15 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import CommitConflictError, PwcError, StorageError
-from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
-from paimon_sink.formats.iceberg.catalogs import CatalogConflictError, Tables
+from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.iceberg.catalogs import CatalogConflictError
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
+from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.ledger import ancestors, ledger_after_expiry
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
-
-__all__ = ["IcebergExpiry", "IcebergExpirySource"]
+from paimon_sink.formats.values import Expired, SnapshotLineage
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +54,14 @@ class IcebergExpirySource(ExpirySource):
 
     def lineages(self) -> list[SnapshotLineage]:
         held: set[int] = set()
-        found = []
+        branches = []
         for ref in self._metadata.refs.values():
             line = list(ancestors(self._metadata, self._metadata.snapshot_by_id(ref.snapshot_id)))[::-1]
             held |= {snapshot.snapshot_id for snapshot in line}
             if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
-                found.append(_branch(line, ref))
+                branches.append(_branch(line, ref))
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
-        return [*found, *(SnapshotLineage([snapshot_info(each)], lambda: 1, only_by_age=True) for each in stray)]
+        return [*branches, *(SnapshotLineage([snapshot_info(each)], lambda: 1, only_by_age=True) for each in stray)]
 
     def pins(self) -> Collection[int]:
         return {ref.snapshot_id for ref in self._metadata.refs.values()}
@@ -80,23 +80,20 @@ def _branch(line: Sequence[Snapshot], ref: SnapshotRef) -> SnapshotLineage:
 class IcebergExpiry:
     """Removes snapshots of one table."""
 
-    label: str
-    tables: Tables
-    load: Callable[[], NativeTable]
-    tidy_metadata: Callable[[TableMetadata, TableMetadata], None]
+    handle: IcebergHandle
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
-        native = self.load()
+        native = self.handle.load()
         before = native.metadata
-        check_collectable(before.properties, table=self.label)
-        known = {snapshot.snapshot_id: snapshot for snapshot in before.snapshots}
-        if not known.keys() >= set(snapshot_ids) or self._is_named(before, snapshot_ids):
+        check_collectable(before.properties, table=self.handle.label)
+        by_id = {snapshot.snapshot_id: snapshot for snapshot in before.snapshots}
+        if not by_id.keys() >= set(snapshot_ids) or self._is_named(before, snapshot_ids):
             raise self._moved_on()
         if not snapshot_ids:
             return Expired()
         after = self._publish(native, snapshot_ids)
         # May go from here on: the snapshots are out of the metadata, and nobody can bring them back.
-        gone = [known[number] for number in snapshot_ids]
+        gone = [by_id[number] for number in snapshot_ids]
         return self._remove_files(native, before, after, gone)
 
     # ------------------------------------------------------------ the commit
@@ -104,20 +101,22 @@ class IcebergExpiry:
     def _publish(self, native: NativeTable, snapshot_ids: Sequence[int]) -> TableMetadata:
         before = native.metadata
         try:
-            after = self.tables.commit(native, _requirements(before), _updates(before, snapshot_ids, self.label))
+            after = self.handle.tables.commit(
+                native, _requirements(before), _updates(before, snapshot_ids, self.handle.label)
+            )
         except CatalogConflictError as conflict:
-            self._delete(native, self.tables.unused(conflict))
+            self._delete(native, self.handle.tables.unused(conflict))
             raise self._moved_on() from conflict
         except StorageError:
             # It may be in all the same. The table tells, now or to whoever expires next.
-            now = self.load().metadata
+            now = self.handle.load().metadata
             left = {snapshot.snapshot_id for snapshot in now.snapshots} & set(snapshot_ids)
             if now.table_uuid != before.table_uuid or (left and left != set(snapshot_ids)):
                 raise self._moved_on() from None
             if left:
                 raise
             return now
-        self.tidy_metadata(before, after)
+        self.handle.delete_old_metadata(before, after)
         return after
 
     def _is_named(self, metadata: TableMetadata, snapshot_ids: Iterable[int]) -> bool:
@@ -125,7 +124,8 @@ class IcebergExpiry:
 
     def _moved_on(self) -> CommitConflictError:
         return CommitConflictError(
-            f"The snapshots of {self.label} changed while some were being removed. Nothing was removed. Run it again."
+            f"The snapshots of {self.handle.label} changed while some were being removed. Nothing was removed. Run it "
+            "again."
         )
 
     # ------------------------------------------------------------ the files
@@ -139,9 +139,9 @@ class IcebergExpiry:
             manifests = reach.manifests()
             files = reach.data_files()
         except (PwcError, OSError) as error:
-            log.warning("Left the files of %d expired snapshots of %s behind: %s", len(gone), self.label, error)
+            log.warning("Left the files of %d expired snapshots of %s behind: %s", len(gone), self.handle.label, error)
             return Expired(ids, left_behind=len(gone))
-        lists = {snapshot.manifest_list for snapshot in gone} - {found.manifest_list for found in after.snapshots}
+        lists = {snapshot.manifest_list for snapshot in gone} - {snapshot.manifest_list for snapshot in after.snapshots}
         statistics = _statistics(before) - _statistics(after)
         # Data first: what is left of a crash is then found from the lists by those who look.
         left = sum(self._delete(native, some) for some in (sorted(files), [*manifests, *statistics], sorted(lists)))
@@ -160,7 +160,7 @@ class IcebergExpiry:
                 io.store(some[0]).delete_many(map(store_path, some))
             except (PwcError, OSError) as error:
                 left += len(some)
-                log.warning("Left files of expired snapshots of %s behind: %s", self.label, error)
+                log.warning("Left files of expired snapshots of %s behind: %s", self.handle.label, error)
         return left
 
 
@@ -176,14 +176,14 @@ def _requirements(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
 def _updates(metadata: TableMetadata, snapshot_ids: Sequence[int], label: str) -> tuple[TableUpdate, ...]:
     ids = set(snapshot_ids)
     updates: list[TableUpdate] = [
-        RemoveStatisticsUpdate.model_validate({"snapshot-id": found.snapshot_id})
-        for found in metadata.statistics
-        if found.snapshot_id in ids
+        RemoveStatisticsUpdate.model_validate({"snapshot-id": statistics.snapshot_id})
+        for statistics in metadata.statistics
+        if statistics.snapshot_id in ids
     ]
     updates += [
-        RemovePartitionStatisticsUpdate.model_validate({"snapshot-id": found.snapshot_id})
-        for found in metadata.partition_statistics
-        if found.snapshot_id in ids
+        RemovePartitionStatisticsUpdate.model_validate({"snapshot-id": statistics.snapshot_id})
+        for statistics in metadata.partition_statistics
+        if statistics.snapshot_id in ids
     ]
     updates.append(RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(snapshot_ids)}))
     to_set, to_remove = ledger_after_expiry(metadata, ids, table=label)
@@ -195,7 +195,7 @@ def _updates(metadata: TableMetadata, snapshot_ids: Sequence[int], label: str) -
 
 
 def _statistics(metadata: TableMetadata) -> set[str]:
-    return {found.statistics_path for found in (*metadata.statistics, *metadata.partition_statistics)}
+    return {statistics.statistics_path for statistics in (*metadata.statistics, *metadata.partition_statistics)}
 
 
 class _Reach:
@@ -230,7 +230,7 @@ class _Reach:
         for snapshot in self._by_nearness():
             if not candidates:
                 break
-            new = [found for found in self._manifests_of(snapshot) if found.manifest_path not in seen]
+            new = [manifest for manifest in self._manifests_of(snapshot) if manifest.manifest_path not in seen]
             seen |= {manifest.manifest_path for manifest in new}
             with ThreadPoolExecutor(_READERS) as readers:
                 for paths in readers.map(self._live, new):

@@ -10,8 +10,6 @@ from pyiceberg.types import DoubleType, FloatType
 
 from paimon_sink.core.errors import UnsupportedTableError
 
-__all__ = ["check_collectable", "unsupported_features", "unsupported_properties"]
-
 _REFUSED_WHEN_SET = {
     "write.data.path": "data files outside of the table (write.data.path)",
     "write.folder-storage.path": "data files outside of the table (write.folder-storage.path)",
@@ -24,12 +22,12 @@ _REFUSED_WHEN_SET = {
 
 def unsupported_features(metadata: TableMetadata) -> list[str]:
     """The features in use that we refuse, in words."""
-    found = [] if metadata.format_version == 2 else [f"format version {metadata.format_version}"]
+    features = [] if metadata.format_version == 2 else [f"format version {metadata.format_version}"]
     for field in metadata.spec().fields:
         # NaN is not equal to itself, so that no overwrite would find its partition.
         if isinstance(field.transform, IdentityTransform) and _is_floating(metadata, field.source_id):
-            found.append(f"the partition {field.name} of floating point numbers")
-    return [*found, *unsupported_properties(metadata.properties)]
+            features.append(f"the partition {field.name} of floating point numbers")
+    return [*features, *unsupported_properties(metadata.properties)]
 
 
 def _is_floating(metadata: TableMetadata, field_id: int) -> bool:
@@ -39,16 +37,16 @@ def _is_floating(metadata: TableMetadata, field_id: int) -> bool:
 
 
 def unsupported_properties(properties: Mapping[str, str]) -> list[str]:
-    found = [name for key, name in _REFUSED_WHEN_SET.items() if properties.get(key, "").strip()]
+    features = [name for key, name in _REFUSED_WHEN_SET.items() if properties.get(key, "").strip()]
     if properties.get("write.object-storage.enabled", "").strip().lower() == "true":
-        found.append("the object store layout (write.object-storage.enabled)")
+        features.append("the object store layout (write.object-storage.enabled)")
     file_format = properties.get("write.format.default", "parquet").strip().lower()
     if file_format != "parquet":
-        found.append(f"the file format {file_format}")
+        features.append(f"the file format {file_format}")
     version = properties.get("format-version", "2").strip()
     if version != "2":
-        found.append(f"format version {version}")
-    return found
+        features.append(f"format version {version}")
+    return features
 
 
 def check_collectable(properties: Mapping[str, str], *, table: str) -> None:

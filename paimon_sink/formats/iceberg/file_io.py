@@ -19,10 +19,9 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
 from paimon_sink.storage.location import LOCAL, parse_location
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import Store, open_store
-
-__all__ = ["FILE_IO", "Record", "StoreFileIO", "as_uri", "files_on_record", "store_path"]
+from paimon_sink.storage.store import Store
 
 FILE_IO = f"{__name__}.StoreFileIO"
 """What ``py-io-impl`` names."""
@@ -39,32 +38,32 @@ class Record:
 
     read: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
-    known: dict[str, bytes] = field(default_factory=dict)
+    cached: dict[str, bytes] = field(default_factory=dict)
     """The last metadata file, by its location."""
 
-    def knows(self, location: str, data: bytes) -> None:
+    def cache(self, location: str, data: bytes) -> None:
         if _NEVER_AGAIN.search(location):
-            self.known.clear()
-            self.known[location] = data
+            self.cached.clear()
+            self.cached[location] = data
 
 
 _on_record: ContextVar[Record | None] = ContextVar("on_record", default=None)
 
 
 @contextmanager
-def files_on_record(known: dict[str, bytes]) -> Iterator[Record]:
+def files_on_record(cached: dict[str, bytes]) -> Iterator[Record]:
     """What is read and written inside the block, by whatever file access a catalog opens for itself.
 
-    A catalog reads the metadata of a table anew each time it is asked. What is ``known`` from the last time is not
+    A catalog reads the metadata of a table anew each time it is asked. What is ``cached`` from the last time is not
     fetched again.
     """
-    record = Record(known=known)
+    record = Record(cached=cached)
     token = _on_record.set(record)
     try:
         yield record
     except BaseException:
-        # It may be what was known that made no sense. The next time reads it anew.
-        known.clear()
+        # It may be what was cached that made no sense. The next time reads it anew.
+        cached.clear()
         raise
     finally:
         _on_record.reset(token)
@@ -92,8 +91,8 @@ class StoreFileIO(FileIO):
 
     def __init__(self, properties: Properties = EMPTY_DICT) -> None:
         super().__init__(properties)
-        known = {key: str(value) for key, value in properties.items() if key.startswith("s3.")}
-        self._settings = StorageSettings.from_options(known)
+        options = {key: str(value) for key, value in properties.items() if key.startswith("s3.")}
+        self._settings = StorageSettings.from_options(options)
         self._stores: dict[str, Store] = {}
 
     def store(self, location: str) -> Store:
@@ -138,12 +137,12 @@ class _File(InputFile, OutputFile):
 
     def _whole(self, on_record: Record | None) -> bytes:
         """By one request, or by none."""
-        known = None if on_record is None else on_record.known.get(self.location)
-        if known is not None:
-            return known
+        cached = None if on_record is None else on_record.cached.get(self.location)
+        if cached is not None:
+            return cached
         data = self._store.read(self._path)
         if on_record is not None:
-            on_record.knows(self.location, data)
+            on_record.cache(self.location, data)
         return data
 
     def to_input_file(self) -> InputFile:
@@ -160,7 +159,7 @@ class _File(InputFile, OutputFile):
         self._store.write(self._path, data)
         self._written = len(data)
         if on_record is not None:
-            on_record.knows(self.location, data)
+            on_record.cache(self.location, data)
 
 
 class _Whole:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from paimon_sink.core.errors import OptionError, TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_values import CODECS
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Format, Table
+from paimon_sink.formats.contract import Format, Table
 from paimon_sink.formats.iceberg.catalogs import tables
 from paimon_sink.formats.iceberg.features import unsupported_features, unsupported_properties
 from paimon_sink.formats.iceberg.partitions import partition_spec
@@ -28,26 +28,23 @@ _PROPERTIES = {
     # For other writers. Ours merge unless the table says no.
     "commit.manifest-merge.enabled": "true",
 }
-_OWN_SUMMARY = frozenset({"operation", "self"})
 
 
 class IcebergFormat(Format):
     name = "iceberg"
 
-    def open(self, options: SinkOptions) -> Table | None:
-        for name in _OWN_SUMMARY.intersection(map(str.lower, options.snapshot_properties)):
-            raise OptionError(
-                f"snapshotProperty.{name} is a name that Iceberg and pyiceberg keep for themselves; choose another."
-            )
+    def open(self, options: TableOptions, *, compression: str | None = None) -> Table | None:
         place = tables(options)
         native = place.load()
         if native is None:
             return None
-        return IcebergTable(
-            native, tables=place, label=options.label, branch=options.branch, compression=options.compression
+        return IcebergTable.of(
+            native, tables=place, label=options.label, branch=options.branch, compression=compression
         )
 
-    def create(self, options: SinkOptions, schema: pa.Schema, partition_by: Iterable[str]) -> Table:
+    def create(
+        self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
+    ) -> Table:
         _refuse(options.label, unsupported_properties(options.table_properties))
         columns = iceberg_schema(schema, table=options.label)
         spec = partition_spec(partition_by, columns, table=options.label)
@@ -55,7 +52,7 @@ class IcebergFormat(Format):
         if wider:
             log.warning("Iceberg lacks some types of %s, so %s", options.label, ", ".join(wider))
         tables(options).create(columns, spec, {**_PROPERTIES, **options.table_properties})
-        table = self.open(options)
+        table = self.open(options, compression=compression)
         if table is None:
             raise TableNotFoundError(
                 f"Created {options.label}, and it was dropped before it could be opened. Try again."
@@ -66,11 +63,11 @@ class IcebergFormat(Format):
         assert isinstance(table, IcebergTable)
         metadata = table.native.metadata
         _refuse(table.label, unsupported_features(metadata))
-        if table.compression not in CODECS:
+        if table.files.compression not in CODECS:
             raise UnsupportedTableError(
                 f"Cannot write to {table.label}: its property write.parquet.compression-codec is "
-                f"{table.compression[:60]!r}, which is none of {', '.join(CODECS)}. Set the option compression of this "
-                "writer, or mend the table's."
+                f"{table.files.compression[:60]!r}, which is none of {', '.join(CODECS)}. Set the option compression "
+                "of this writer, or mend the table's."
             )
 
 

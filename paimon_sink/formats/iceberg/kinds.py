@@ -7,8 +7,6 @@ import re
 
 from paimon_sink.formats.audit import FileKind
 
-__all__ = ["cache_file_path", "kind_of", "temp_file_path"]
-
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _LIST = re.compile(rf"snap-\d+-\d+-{_UUID}\.avro")
 _MANIFEST = re.compile(rf"{_UUID}-m\d+\.avro")

@@ -20,33 +20,22 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.properties import (
+    BATCH_ID,
+    COMMIT_ID,
+    COMMIT_USER,
+    IDENTIFIERS,
+    LISTENERS,
+    QUERY_ID,
+    SILENT_USERS_OF,
+    USERS_OF,
+    WATERMARK,
+    WATERMARK_OF,
+)
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.iceberg.silent import SilentUsers
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_from, extras_of
 
-__all__ = [
-    "BOOK",
-    "IDENTIFIERS",
-    "WATERMARK",
-    "ancestors",
-    "is_untouched",
-    "ledger_after_expiry",
-    "ledger_changes",
-    "ledger_key",
-    "properties_of",
-    "read_ledger",
-    "stored_ledger",
-    "watermark_of",
-    "watermark_on",
-    "watermark_property",
-]
-
-BOOK, WATERMARK, IDENTIFIERS = "pwc.listeners", "pwc.watermark", "pwc.identifiers"
-_PREFIX = "pwc.ledger."
-_WATERMARK_OF = "pwc.watermark."
-"""The same a branch, for when the snapshots that say it have expired: other engines do not say it again."""
-_SILENT = "pwc.ledger-dropped."
-"""The users that left the ledger of a branch: see :mod:`paimon_sink.formats.iceberg.silent`."""
 _WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
 """In place of a sequence number: no line ever begins above it, so that the entry is never taken for an expired one."""
@@ -58,15 +47,15 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     entries = dict(stored.entries)
     own = entries.pop(commit_user, None)
     line = list(ancestors(metadata, head))
-    found = _newest_of(line, commit_user, own)
-    if found is None and own is not None:
+    newest = _newest_of(line, commit_user, own)
+    if newest is None and own is not None:
         number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
         is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
         if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):
             # Expired from below the line, not rolled back: only the property still knows.
-            found = own
-    if found is not None:
-        return Ledger({**entries, commit_user: found})
+            newest = own
+    if newest is not None:
+        return Ledger({**entries, commit_user: newest})
     # Rolled back to before the user's batches, silent for long, or only other branches know the user. Nothing is lost
     # if the line goes back to the table's first snapshot.
     goes_back = not line or (line[-1].sequence_number or 0) <= 1
@@ -81,13 +70,13 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
 
 def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
     """What the properties say of a branch."""
-    prefix = f"{_PREFIX}{_quoted(branch)}."
+    prefix = f"{USERS_OF}{_quoted(branch)}."
     entries = {
         _user(key, prefix, table=table): _entry(text, key=key, table=table)
         for key, text in properties.items()
         if key.startswith(prefix)
     }
-    _silent(properties, _SILENT + _quoted(branch), table=table)
+    _silent(properties, SILENT_USERS_OF + _quoted(branch), table=table)
     return Ledger(entries)
 
 
@@ -102,7 +91,7 @@ def ledger_changes(
     for user, entry in after.entries.items():
         if before.entries.get(user) != entry:
             to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
-    key = _SILENT + _quoted(branch)
+    key = SILENT_USERS_OF + _quoted(branch)
     silent = _silent(metadata.properties, key, table=table)
     changed = silent.changed(left=left, came_back=after.entries.keys() - before.entries.keys())
     if changed.lines or changed.forgot_some:
@@ -123,11 +112,11 @@ def ledger_after_expiry(
     """
     to_set: dict[str, str] = {}
     to_remove: list[str] = []
-    named = [key.removeprefix(_PREFIX).split(".") for key in metadata.properties if key.startswith(_PREFIX)]
+    named = [key.removeprefix(USERS_OF).split(".") for key in metadata.properties if key.startswith(USERS_OF)]
     users = {unquote(parts[-1]) for parts in named}
     # Of some users only their snapshots tell: another engine signed them.
-    told = [properties_of(found) for found in metadata.snapshots if found.snapshot_id in snapshot_ids]
-    users |= {said["pwc.commit-user"] for said in told if {"pwc.commit-user", "pwc.batch-id"} <= said.keys()}
+    expiring = [properties_of(each) for each in metadata.snapshots if each.snapshot_id in snapshot_ids]
+    users |= {signed[COMMIT_USER] for signed in expiring if {COMMIT_USER, BATCH_ID} <= signed.keys()}
     branches = {unquote(parts[0]) for parts in named}
     branches |= {name for name, ref in metadata.refs.items() if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
     for branch in sorted(branches):
@@ -143,8 +132,8 @@ def _after_rollback(metadata: TableMetadata, *, branch: str, table: str) -> tupl
     While the snapshots are there, they show it. They may expire, and what was rolled back would pass for expired.
     """
     stored = stored_ledger(metadata.properties, branch=branch, table=table).entries
-    known = {snapshot.snapshot_id for snapshot in metadata.snapshots}
-    beside = {user for user, entry in stored.items() if entry.snapshot_id in known}
+    standing = {snapshot.snapshot_id for snapshot in metadata.snapshots}
+    beside = {user for user, entry in stored.items() if entry.snapshot_id in standing}
     if beside:
         line = {snapshot.snapshot_id for snapshot in ancestors(metadata, _head(metadata, branch))}
         beside = {user for user in beside if stored[user].snapshot_id not in line}
@@ -160,14 +149,14 @@ def _branch_after(
     stored = stored_ledger(metadata.properties, branch=branch, table=table)
     for user in users:
         ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
-        known, said, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
-        if known is not None:
-            if (text := _said_below(known, said, head, snapshot_ids, metadata)) is not None:
+        entry, stored_entry, key = ledger.entries.get(user), stored.entries.get(user), ledger_key(branch, user)
+        if entry is not None:
+            if (text := _text_below(entry, stored_entry, head, snapshot_ids, metadata)) is not None:
                 to_set[key] = text
-        elif said is not None and ledger.complete and not _has_other_branches(metadata, branch):
+        elif stored_entry is not None and ledger.complete and not _has_other_branches(metadata, branch):
             to_remove.append(key)
-        elif said is not None:
-            to_set[key] = _encoded(said, metadata, number=_ROLLED_BACK)
+        elif stored_entry is not None:
+            to_set[key] = _encoded(stored_entry, metadata, number=_ROLLED_BACK)
     return to_set, to_remove
 
 
@@ -181,29 +170,33 @@ def _head(metadata: TableMetadata, branch: str) -> Snapshot | None:
     return metadata.current_snapshot() if ref is None else metadata.snapshot_by_id(ref.snapshot_id)
 
 
-def _said_below(
-    known: LedgerEntry, said: LedgerEntry | None, head: Snapshot | None, snapshot_ids: Set[int], metadata: TableMetadata
+def _text_below(
+    entry: LedgerEntry,
+    stored_entry: LedgerEntry | None,
+    head: Snapshot | None,
+    snapshot_ids: Set[int],
+    metadata: TableMetadata,
 ) -> str | None:
     """What the property has to say of an entry that its line loses sight of; None where it says so, or need not."""
-    snapshot = metadata.snapshot_by_id(known.snapshot_id)
+    snapshot = metadata.snapshot_by_id(entry.snapshot_id)
     if snapshot is None:
         # Out of sight already, and believed because of what the property says.
         return None
-    is_gone = known.snapshot_id in snapshot_ids
-    for found in ancestors(metadata, head):
-        if found.snapshot_id in snapshot_ids:
+    is_gone = entry.snapshot_id in snapshot_ids
+    for ancestor in ancestors(metadata, head):
+        if ancestor.snapshot_id in snapshot_ids:
             break
-        if found.snapshot_id == known.snapshot_id:
+        if ancestor.snapshot_id == entry.snapshot_id:
             # In sight. A property that tells of another batch was rolled back, and would be believed once all expired.
-            return None if said in (None, known) else _encoded(known, metadata)
+            return None if stored_entry in (None, entry) else _encoded(entry, metadata)
     if is_gone:
-        return None if known == said else _encoded(known, metadata)
+        return None if entry == stored_entry else _encoded(entry, metadata)
     # A tag keeps the snapshot, and what led to it goes: it would look like one that was rolled back.
-    return _encoded(known, metadata, number=-(snapshot.sequence_number or 0))
+    return _encoded(entry, metadata, number=-(snapshot.sequence_number or 0))
 
 
 def ledger_key(branch: str, user: str) -> str:
-    return f"{_PREFIX}{_quoted(branch)}.{_quoted(user)}"
+    return f"{USERS_OF}{_quoted(branch)}.{_quoted(user)}"
 
 
 def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: str, user: str) -> bool:
@@ -211,15 +204,15 @@ def is_untouched(before: Mapping[str, str], now: Mapping[str, str], *, branch: s
     key = ledger_key(branch, user)
     if key in before:
         return now.get(key) == before[key]
-    return key not in now and _never_left(now.get(_SILENT + _quoted(branch)), user)
+    return key not in now and _never_left(now.get(SILENT_USERS_OF + _quoted(branch)), user)
 
 
 def _never_left(silent: str | None, user: str) -> bool:
     try:
-        known = SilentUsers.from_text(silent)
+        users = SilentUsers.from_text(silent)
     except ValueError:
         return False
-    return known.claim_of(user) is None and not known.forgot_some
+    return users.claim_of(user) is None and not users.forgot_some
 
 
 def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapshot]:
@@ -234,8 +227,8 @@ def watermark_on(metadata: TableMetadata, head: Snapshot | None, *, branch: str)
     """How far the newest snapshot says that event time has come, of those that say so."""
     line = list(ancestors(metadata, head))
     for snapshot in line:
-        if (said := watermark_of(properties_of(snapshot))) is not None:
-            return said
+        if (watermark_ms := watermark_of(properties_of(snapshot))) is not None:
+            return watermark_ms
     stored, _, number = metadata.properties.get(watermark_key(branch), "").partition("@")
     # Expired from below the line, not rolled back: only the property still knows.
     is_below = not line or (_watermark(number) or 0) < (line[-1].sequence_number or 0)
@@ -252,7 +245,7 @@ def watermark_property(watermark_ms: int, *, branch: str, metadata: TableMetadat
 
 
 def watermark_key(branch: str) -> str:
-    return _WATERMARK_OF + _quoted(branch)
+    return WATERMARK_OF + _quoted(branch)
 
 
 def _watermark(text: str | None) -> int | None:
@@ -270,7 +263,7 @@ def _tried_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> 
     entries = [
         _entry(text, key=key, table=table)
         for key, text in properties.items()
-        if key.startswith(_PREFIX) and key.endswith(ending)
+        if key.startswith(USERS_OF) and key.endswith(ending)
     ]
     silent = [branch.claim_of(user) for branch in _all_silent(properties, table=table)]
     return [
@@ -280,7 +273,7 @@ def _tried_anywhere(properties: Mapping[str, str], user: str, *, table: str) -> 
 
 
 def _all_silent(properties: Mapping[str, str], *, table: str) -> list[SilentUsers]:
-    return [_silent(properties, key, table=table) for key in properties if key.startswith(_SILENT)]
+    return [_silent(properties, key, table=table) for key in properties if key.startswith(SILENT_USERS_OF)]
 
 
 def _silent(properties: Mapping[str, str], key: str, *, table: str) -> SilentUsers:
@@ -310,31 +303,31 @@ def _newest_of(line: Iterable[Snapshot], user: str, own: LedgerEntry | None) -> 
     passed = [newest]
     for entry in entries:
         if entry.identifiers is not None:
-            known = entry.identifiers
+            identifiers = entry.identifiers
             break
         passed.append(entry)
     else:
-        known = Identifiers(floor=max(entry.batch_id for entry in passed))
+        identifiers = Identifiers(floor=max(entry.batch_id for entry in passed))
     for entry in passed:
-        known = known.adding(entry.batch_id, at_ms=entry.at_ms)
-    return replace(newest, identifiers=known)
+        identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
+    return replace(newest, identifiers=identifiers)
 
 
 def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> LedgerEntry | None:
     if own is not None and snapshot.snapshot_id == own.snapshot_id:
         return own
-    said = properties_of(snapshot)
-    batch = said.get("pwc.batch-id", "")
-    if said.get("pwc.commit-user") != user or not batch.isdecimal():
+    properties = properties_of(snapshot)
+    batch = properties.get(BATCH_ID, "")
+    if properties.get(COMMIT_USER) != user or not batch.isdecimal():
         return None
     return LedgerEntry(
         batch_id=int(batch),
-        query_id=said.get("pwc.query-id"),
-        commit_id=said.get("pwc.commit-id"),
+        query_id=properties.get(QUERY_ID),
+        commit_id=properties.get(COMMIT_ID),
         snapshot_id=snapshot.snapshot_id,
         at_ms=snapshot.timestamp_ms,
-        journal=said.get(BOOK),
-        identifiers=_identifiers(snapshot, said.get(IDENTIFIERS)),
+        journal=properties.get(LISTENERS),
+        identifiers=_identifiers(snapshot, properties.get(IDENTIFIERS)),
     )
 
 
@@ -371,7 +364,7 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
     try:
         fields: Any = read_json(text)
         batch_id, query_id, commit_id, snapshot_id, at_ms, number, *extras = fields
-        texts = (said is None or is_text(said) for said in (query_id, commit_id))
+        texts = (value is None or is_text(value) for value in (query_id, commit_id))
         if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
         journal, identifiers = extras_from(extras)

@@ -12,8 +12,6 @@ from pyiceberg.table.snapshots import Snapshot
 from paimon_sink.core.errors import CorruptTableError, PwcError
 from paimon_sink.formats.merging import MergeRule
 
-__all__ = ["added_files", "merge_rule", "read_entries", "read_manifests"]
-
 _ENABLED, _COUNT, _TARGET = (
     "commit.manifest-merge.enabled",
     "commit.manifest.min-count-to-merge",

@@ -34,9 +34,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from paimon_sink.formats.base import ClosedFile
-
-__all__ = ["FileMetrics", "MetricsPlan"]
+from paimon_sink.formats.values import ClosedFile
 
 _DEFAULT_MODE, _MODE, _COLUMN_MODE = (
     "truncate(16)",
@@ -103,17 +101,17 @@ class MetricsPlan:
                 nulls[leaf.field_id] = sum(chunk.statistics.null_count for chunk in chunks)
             if leaf.name in file.nan_counts:
                 nans[leaf.field_id] = file.nan_counts[leaf.name]
-            found = _bounds(chunks, leaf, mode.length) if mode.bounds else None
-            if found is not None:
-                low, high = found
+            bounds = _bounds(chunks, leaf, mode.length) if mode.bounds else None
+            if bounds is not None:
+                low, high = bounds
                 lower[leaf.field_id] = low
                 if high is not None:
                     upper[leaf.field_id] = high
         return FileMetrics(sizes, values, nulls, nans, lower, upper, _split_offsets(file.footer))
 
 
-def _leaves(found: NestedField, path: str, *, is_repeated: bool) -> Iterator[_Leaf]:
-    kind = found.field_type
+def _leaves(column: NestedField, path: str, *, is_repeated: bool) -> Iterator[_Leaf]:
+    kind = column.field_type
     if isinstance(kind, StructType):
         for child in kind.fields:
             yield from _leaves(child, f"{path}.{child.name}", is_repeated=is_repeated)
@@ -123,7 +121,7 @@ def _leaves(found: NestedField, path: str, *, is_repeated: bool) -> Iterator[_Le
         yield from _leaves(kind.key_field, f"{path}.key", is_repeated=True)
         yield from _leaves(kind.value_field, f"{path}.value", is_repeated=True)
     else:
-        yield _Leaf(found.field_id, path, kind, is_repeated)
+        yield _Leaf(column.field_id, path, kind, is_repeated)
 
 
 def _mode(text: str) -> _Mode:
@@ -134,8 +132,8 @@ def _mode(text: str) -> _Mode:
         return _Mode(counts=True, bounds=False, length=None)
     if word == "full":
         return _Mode(counts=True, bounds=True, length=None)
-    found = _TRUNCATE.fullmatch(word)
-    return _Mode(counts=True, bounds=True, length=int(found.group(1)) if found else 16)
+    truncate = _TRUNCATE.fullmatch(word)
+    return _Mode(counts=True, bounds=True, length=int(truncate.group(1)) if truncate else 16)
 
 
 def _bounds(chunks: list[pq.ColumnChunkMetaData], leaf: _Leaf, length: int | None) -> tuple[bytes, bytes | None] | None:

@@ -35,8 +35,6 @@ from pyiceberg.types import DoubleType, FixedType, FloatType, IntegerType, LongT
 from paimon_sink.core.errors import OptionError, SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.option_values import TransformText
 
-__all__ = ["Partitioning", "check_readable", "partition_spec", "schema_of_spec", "values_of"]
-
 _LONGEST_NAME_BYTES = 255
 _TIME: dict[str, tuple[Transform[Any, Any], str]] = {
     "year": (YearTransform(), "year"),
@@ -55,10 +53,10 @@ _FORMS = "years(ts), months(ts), days(ts), hours(ts), bucket(16, id) and truncat
 # ---------------------------------------------------------------- a new table
 
 
-def partition_spec(wanted: Iterable[str], schema: Schema, *, table: str) -> PartitionSpec:
+def partition_spec(partition_by: Iterable[str], schema: Schema, *, table: str) -> PartitionSpec:
     """The partitioning that ``partitionBy`` asks for. Each element is a column, or a transform of one."""
     fields = []
-    for number, text in enumerate(wanted):
+    for number, text in enumerate(partition_by):
         name, transform, column = _parsed(text, table)
         source = next((field for field in schema.fields if field.name == column), None) or next(
             (field for field in schema.fields if field.name.lower() == column.lower()), None
@@ -254,9 +252,9 @@ def check_readable(metadata: TableMetadata, *, table: str) -> None:
 
 def schema_of_spec(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
     """The newest schema that has all columns a spec is made of: one may have been dropped since."""
-    wanted = {field.source_id for field in spec.fields}
+    source_ids = {field.source_id for field in spec.fields}
     newest_first = [metadata.schema(), *sorted(metadata.schemas, key=lambda schema: -schema.schema_id)]
-    return next((schema for schema in newest_first if wanted <= set(schema.field_ids)), metadata.schema())
+    return next((schema for schema in newest_first if source_ids <= set(schema.field_ids)), metadata.schema())
 
 
 def values_of(partition: Record) -> tuple[Any, ...]:
@@ -287,8 +285,8 @@ def _part(field: PartitionField, schema: Schema, table: str) -> _Part:
 
 
 def _text(transform: Transform[Any, Any], column: str) -> str:
-    found = re.fullmatch(r"(\w+)\[(\d+)\]", str(transform))
-    return f"{found.group(1)}({found.group(2)}, {column})" if found else f"{transform}s({column})"
+    call = re.fullmatch(r"(\w+)\[(\d+)\]", str(transform))
+    return f"{call.group(1)}({call.group(2)}, {column})" if call else f"{transform}s({column})"
 
 
 def _whole_numbers(array: pa.Array) -> pa.Array:

@@ -28,9 +28,8 @@ from pyiceberg.table import Table as NativeTable
 from pyiceberg.transforms import TruncateTransform
 from pyiceberg.types import DoubleType, FloatType, IntegerType, LongType, PrimitiveType
 
-from paimon_sink.formats.base import Comparison, Filter
-
-__all__ = ["Plain", "expression", "for_rows", "plain_filters", "text_of"]
+from paimon_sink.core.condition_text import Comparison
+from paimon_sink.formats.values import Filter
 
 Plain = list[Any]
 """A filter as JSON has it: column, comparison, and its values in Iceberg's bytes."""
@@ -54,15 +53,16 @@ def plain_filters(native: NativeTable, filters: Sequence[Filter]) -> list[Plain]
 
 
 def _plain_filters(native: NativeTable, filters: Sequence[Filter]) -> Iterator[Plain]:
-    for wanted in filters:
-        if "." in wanted.column:
+    for condition in filters:
+        if "." in condition.column:
             # To pyiceberg, that is the path to a nested field.
             continue
-        kind = _type_of(native, wanted.column)
-        values = _values(wanted)
-        if not isinstance(kind, PrimitiveType) or not all(map(_is_comparable, values)) or _wraps(native, wanted, kind):
+        kind = _type_of(native, condition.column)
+        values = _values(condition)
+        is_usable = isinstance(kind, PrimitiveType) and all(map(_is_comparable, values))
+        if not is_usable or _wraps(native, condition, kind):
             continue
-        yield [wanted.column, wanted.comparison.value, [text_of(kind, value) for value in values]]
+        yield [condition.column, condition.comparison.value, [text_of(kind, value) for value in values]]
 
 
 def expression(native: NativeTable, filters: Sequence[Plain]) -> BooleanExpression:
@@ -78,7 +78,7 @@ def expression(native: NativeTable, filters: Sequence[Plain]) -> BooleanExpressi
 
 def for_rows(native: NativeTable, filters: Sequence[Plain]) -> list[Plain]:
     """Those that may also leave out row groups and rows of a file. To Arrow, zeros of both signs are two values."""
-    return [wanted for wanted in filters if not isinstance(_type_of(native, wanted[0]), FloatType | DoubleType)]
+    return [plain for plain in filters if not isinstance(_type_of(native, plain[0]), FloatType | DoubleType)]
 
 
 def text_of(kind: PrimitiveType, value: Any) -> str:
@@ -90,10 +90,10 @@ def _type_of(native: NativeTable, column: str) -> Any:
     return native.schema().find_field(column).field_type
 
 
-def _values(wanted: Filter) -> list[Any]:
-    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+def _values(condition: Filter) -> list[Any]:
+    if condition.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         return []
-    return list(wanted.value) if wanted.comparison is Comparison.IN else [wanted.value]
+    return list(condition.value) if condition.comparison is Comparison.IN else [condition.value]
 
 
 def _is_comparable(value: Any) -> bool:
@@ -101,16 +101,16 @@ def _is_comparable(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and not math.isfinite(value))
 
 
-def _wraps(native: NativeTable, wanted: Filter, kind: PrimitiveType) -> bool:
+def _wraps(native: NativeTable, condition: Filter, kind: PrimitiveType) -> bool:
     """Whether a row that is looked for may be in a partition of a wrong name.
 
     ``truncate`` of numbers near the type's smallest passes below it. Writers, Iceberg's own among them, then name the
     partition by what is left in the type: a large positive number.
     """
     smallest = _SMALLEST.get(type(kind))
-    if smallest is None or wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+    if smallest is None or condition.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         return False
-    source = native.schema().find_field(wanted.column).field_id
+    source = native.schema().find_field(condition.column).field_id
     widths = [
         part.transform.width
         for spec in native.specs().values()
@@ -119,6 +119,6 @@ def _wraps(native: NativeTable, wanted: Filter, kind: PrimitiveType) -> bool:
     ]
     # The first number that is truncated to one of the type.
     sound_from = max((smallest + -smallest % width for width in widths), default=smallest)
-    if wanted.comparison in (Comparison.LT, Comparison.LE):
+    if condition.comparison in (Comparison.LT, Comparison.LE):
         return bool(sound_from > smallest)
-    return any(value < sound_from for value in _values(wanted))
+    return any(value < sound_from for value in _values(condition))

@@ -22,13 +22,11 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.base import Filter, Split
+from paimon_sink.formats.iceberg.file_scan import scan_file
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
-from paimon_sink.formats.iceberg.scan import scan_file
-
-__all__ = ["partition_test", "plan_splits", "read_split", "split_of"]
+from paimon_sink.formats.values import Filter, Split
 
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
 _SPLIT_BYTES = 128 << 20
@@ -92,12 +90,12 @@ def read_split(
 ) -> Iterator[pa.RecordBatch]:
     """The rows, with the columns as the table has them today."""
     body = json.loads(split.body)
-    wanted = pa.schema([schema.field(name) for name in columns])
+    read_schema = pa.schema([schema.field(name) for name in columns])
     for text in body["files"]:
         with _reading(text["path"], label):
             task = _decoded(native, text)
             for batch in scan_file(native, task, columns, expression(native, body["filters"])):
-                yield as_schema(batch, wanted)
+                yield as_schema(batch, read_schema)
 
 
 @contextmanager
@@ -180,10 +178,10 @@ def _decoded(native: NativeTable, text: dict[str, Any]) -> FileScanTask:
     file.spec_id = text["spec"]
     deletes = {
         DataFile.from_args(
-            content=DataFileContent(found["content"]),
-            file_path=found["path"],
-            file_format=FileFormat(found["format"]),
+            content=DataFileContent(delete["content"]),
+            file_path=delete["path"],
+            file_format=FileFormat(delete["format"]),
         )
-        for found in text["deletes"]
+        for delete in text["deletes"]
     }
     return FileScanTask(file, deletes)

@@ -16,8 +16,6 @@ from urllib.parse import quote, unquote
 
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 
-__all__ = ["MOST_SILENT", "SilentUsers"]
-
 MOST_SILENT = 10_000
 """About fifteen characters each. Whoever left first is forgotten beyond."""
 _FORGOTTEN = "true"

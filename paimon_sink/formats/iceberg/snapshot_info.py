@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from paimon_sink.formats.base import SnapshotInfo
+from paimon_sink.core.properties import BATCH_ID, COMMIT_ID, COMMIT_USER, QUERY_ID
 from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
-
-__all__ = ["snapshot_info"]
+from paimon_sink.formats.values import SnapshotInfo
 
 _MOST_DIGITS = 19
 
 
-def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
-    said = properties_of(snapshot)
-    return SnapshotInfo(
+@dataclass(frozen=True, kw_only=True)
+class IcebergSnapshotInfo(SnapshotInfo):
+    snapshot: Snapshot
+
+
+def snapshot_info(snapshot: Snapshot) -> IcebergSnapshotInfo:
+    properties = properties_of(snapshot)
+    return IcebergSnapshotInfo(
         snapshot_id=snapshot.snapshot_id,
         kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
-        commit_user=said.get("pwc.commit-user"),
-        batch_id=_number(said.get("pwc.batch-id")),
-        query_id=said.get("pwc.query-id"),
-        commit_id=said.get("pwc.commit-id"),
+        commit_user=properties.get(COMMIT_USER),
+        batch_id=_number(properties.get(BATCH_ID)),
+        query_id=properties.get(QUERY_ID),
+        commit_id=properties.get(COMMIT_ID),
         at_ms=snapshot.timestamp_ms,
-        rows=_number(said.get("total-records")),
-        rows_added=_difference(said, "added-records", "deleted-records"),
-        properties=said,
-        native=snapshot,
-        files_added=_number(said.get("added-data-files")),
-        bytes_added=_number(said.get("added-files-size")),
-        watermark_ms=watermark_of(said),
+        rows=_number(properties.get("total-records")),
+        rows_added=_difference(properties, "added-records", "deleted-records"),
+        properties=properties,
+        snapshot=snapshot,
+        files_added=_number(properties.get("added-data-files")),
+        bytes_added=_number(properties.get("added-files-size")),
+        watermark_ms=watermark_of(properties),
         is_rewrite=snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE,
     )
 
@@ -38,7 +44,7 @@ def _number(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
-def _difference(said: dict[str, str], added: str, deleted: str) -> int | None:
+def _difference(properties: dict[str, str], added: str, deleted: str) -> int | None:
     """Iceberg leaves out a figure that is zero."""
-    more, less = _number(said.get(added, "0")), _number(said.get(deleted, "0"))
+    more, less = _number(properties.get(added, "0")), _number(properties.get(deleted, "0"))
     return None if more is None or less is None else more - less

@@ -30,8 +30,6 @@ from pyiceberg.types import (
 from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.schema import FIELD_ID, sql_type
 
-__all__ = ["arrow_schema", "iceberg_schema", "keeps_all_columns", "widened"]
-
 _TO_ICEBERG: dict[pa.DataType, IcebergType] = {
     pa.bool_(): BooleanType(),
     pa.int8(): IntegerType(),

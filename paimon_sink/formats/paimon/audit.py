@@ -9,24 +9,18 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 
-from pypaimon.manifest.manifest_file_manager import ManifestFileManager
-from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, StorageError, TableChangedError
 from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
-from paimon_sink.formats.base import Ledger, SnapshotInfo
-from paimon_sink.formats.paimon.claims import ClaimFiles
+from paimon_sink.formats.ledger import Ledger
 from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.kinds import kind_of
 from paimon_sink.formats.paimon.numbered import numbers
-from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base, snapshot_info
-from paimon_sink.storage.store import Store
-
-__all__ = ["PaimonAudit"]
+from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo, SnapshotFiles, is_stated_base, snapshot_info
 
 _READERS = 8
 _TAG, _BRANCH = "tag-", "branch-"
@@ -83,111 +77,93 @@ class _Files:
         self.taken_out.clear()
 
 
-class PaimonAudit(Audit):
-    def __init__(
-        self,
-        store: Store,
-        location: str,
-        *,
-        snapshots: SnapshotFiles,
-        schemas: SchemaFiles,
-        lists: ManifestListManager,
-        manifests: ManifestFileManager,
-        path_of: Callable[[ManifestEntry], str],
-        claims: ClaimFiles,
-        partition_keys: Sequence[str],
-    ) -> None:
-        self._claims = claims
-        self._partition_keys = partition_keys
-        self._store = store
-        self._location = location
-        self._snapshots = snapshots
-        self._schemas = schemas
-        self._lists = lists
-        self._manifests = manifests
-        self._path_of = path_of
+class PaimonAudit(Audit[PaimonSnapshotInfo]):
+    def __init__(self, handle: PaimonHandle) -> None:
+        self._handle = handle
         self._changes: dict[str, tuple[_Change, ...] | Problem] = {}
         self._checked: set[str] = set()
         self._named: set[str] = set()
-        self._told: dict[str, tuple[Snapshot, _Files]] = {}
+        self._summed: dict[str, tuple[Snapshot, _Files]] = {}
+        """By the name of a history: the snapshot that was asked for last, and its files."""
         self._not_named: list[str] = []
         """Why some files of a changelog have no name here."""
 
-    # ------------------------------------------------------------ lines
+    # ------------------------------------------------------------ histories
 
-    def histories(self) -> list[RefHistory]:
-        homes = [("", self._snapshots)]
-        for name in self._children(self._location, "branch", _BRANCH):
-            location = self._store.join(self._location, "branch", f"{_BRANCH}{name}")
-            homes.append((f"branch {name}", SnapshotFiles(self._store, location)))
-        found = []
+    def histories(self) -> list[RefHistory[PaimonSnapshotInfo]]:
+        store, location = self._handle.store, self._handle.location
+        homes = [("", self._handle.snapshots)]
+        for name in self._children(location, "branch", _BRANCH):
+            home = store.join(location, "branch", f"{_BRANCH}{name}")
+            homes.append((f"branch {name}", SnapshotFiles(store, home)))
+        histories = []
         for name, snapshots in homes:
-            found.append(self._line(name, snapshots))
+            histories.append(self._history(name, snapshots))
             for tag in self._children(snapshots.location, "tag", _TAG):
-                path = self._store.join(snapshots.location, "tag", f"{_TAG}{tag}")
-                found.append(self._single(_of(f"tag {tag}", name), path))
+                path = store.join(snapshots.location, "tag", f"{_TAG}{tag}")
+                histories.append(self._single(_of(f"tag {tag}", name), path))
         # What a changelog keeps after its snapshot expired is not this reader's to judge, but it is no orphan.
-        for number in numbers(self._store, self._store.join(self._location, "changelog"), "changelog-"):
-            path = self._store.join(self._location, "changelog", f"changelog-{number}")
-            for kept in self._single("", path).snapshot_infos:
-                self._name_all_in(kept.native.base_manifest_list)
-                self._name_all_in(kept.native.delta_manifest_list)
-                self._name_changelog(kept.native)
-        return found
+        for number in numbers(store, store.join(location, "changelog"), "changelog-"):
+            path = store.join(location, "changelog", f"changelog-{number}")
+            for kept in self._single("", path).snapshots:
+                self._name_all_in(kept.snapshot.base_manifest_list)
+                self._name_all_in(kept.snapshot.delta_manifest_list)
+                self._name_changelog(kept.snapshot)
+        return histories
 
-    def _line(self, name: str, snapshots: SnapshotFiles) -> RefHistory:
+    def _history(self, name: str, snapshots: SnapshotFiles) -> RefHistory[PaimonSnapshotInfo]:
         ids = snapshots.ids()
         with ThreadPoolExecutor(_READERS) as readers:
-            answers = list(readers.map(lambda wanted: _attempt(snapshots.read, wanted), ids))
-        found = [answer for answer in answers if isinstance(answer, Snapshot)]
+            answers = list(readers.map(lambda snapshot_id: _attempt(snapshots.read, snapshot_id), ids))
+        readable = [answer for answer in answers if isinstance(answer, Snapshot)]
         problems = [
-            _unreadable(self._relative(snapshots.path(wanted)), answer)
-            for wanted, answer in zip(ids, answers, strict=True)
+            _unreadable(self._relative(snapshots.path(snapshot_id)), answer)
+            for snapshot_id, answer in zip(ids, answers, strict=True)
             if isinstance(answer, PwcError)
         ]
         # One that is gone by now was expired while we read: those are the oldest, and leave no gap.
-        standing = [wanted for wanted, answer in zip(ids, answers, strict=True) if answer is not None]
+        standing = [snapshot_id for snapshot_id, answer in zip(ids, answers, strict=True) if answer is not None]
         problems += [*_gaps(name, standing), *_lost_end(name, snapshots, max(standing, default=0))]
-        return RefHistory(name, [snapshot_info(snapshot) for snapshot in found], problems)
+        return RefHistory(name, [snapshot_info(snapshot) for snapshot in readable], problems)
 
-    def _single(self, name: str, path: str) -> RefHistory:
+    def _single(self, name: str, path: str) -> RefHistory[PaimonSnapshotInfo]:
         """The one snapshot in a file of its own."""
-        answer = _attempt(self._snapshots.read_file, path)
+        answer = _attempt(self._handle.snapshots.read_file, path)
         if isinstance(answer, PwcError):
             return RefHistory(name, [], [_unreadable(self._relative(path), answer)])
         return RefHistory(name, [] if answer is None else [snapshot_info(answer)])
 
     def _children(self, location: str, directory: str, prefix: str) -> list[str]:
-        names = self._store.list(self._store.join(location, directory))
+        names = self._handle.store.list(self._handle.store.join(location, directory))
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     def _relative(self, path: str) -> str:
-        return path.removeprefix(self._location.rstrip("/") + "/")
+        return path.removeprefix(self._handle.location.rstrip("/") + "/")
 
-    def ledger(self, snapshot_info: SnapshotInfo) -> Ledger | None:
-        return self._snapshots.stated_ledger(snapshot_info.native)
+    def ledger(self, snapshot: PaimonSnapshotInfo) -> Ledger | None:
+        return self._handle.snapshots.stated_ledger(snapshot.snapshot)
 
     # ------------------------------------------------------------ what a snapshot names
 
-    def contents(self, line: RefHistory, snapshot_info: SnapshotInfo) -> Contents:
-        snapshot: Snapshot = snapshot_info.native
-        where = _of(f"snapshot {snapshot.id}", line.name)
-        before = self._told.pop(line.name, None)
-        problems: list[Problem] = [*self._schema_problems({snapshot.schema_id}), *self._index_problems(snapshot)]
+    def contents(self, history: RefHistory[PaimonSnapshotInfo], snapshot: PaimonSnapshotInfo) -> Contents:
+        native = snapshot.snapshot
+        where = _of(f"snapshot {native.id}", history.name)
+        before = self._summed.pop(history.name, None)
+        problems: list[Problem] = [*self._schema_problems({native.schema_id}), *self._index_problems(native)]
         try:
-            base = self._manifests_in(snapshot.base_manifest_list, problems)
-            delta = self._manifests_in(snapshot.delta_manifest_list, problems)
-            files, entered = self._start(base, before, snapshot, where, problems)
+            base = self._manifests_in(native.base_manifest_list, problems)
+            delta = self._manifests_in(native.delta_manifest_list, problems)
+            files, entered = self._start(base, before, native, where, problems)
             change = self._sum(delta)
         except _UnreadableError:
             return Contents((), None, None, problems)
         finally:
-            self._name_changelog(snapshot)
+            self._name_changelog(native)
         rows_before = files.rows
         for manifest in delta:
             files.apply(manifest.file_name, self._changes_of(manifest))
         problems += files.problems(where)
-        self._told[line.name] = (snapshot, files)
+        self._summed[history.name] = (native, files)
         # What the change takes out is not this snapshot's any more, and may be gone with those that had it.
         mine = [file for file in (*entered, *change.live.values()) if file.path in files.live]
         return Contents(mine, files.rows, files.rows - rows_before, problems)
@@ -226,7 +202,7 @@ class PaimonAudit(Audit):
         path = f"manifest/{name}"
         self._named.add(path)
         try:
-            manifests = list(self._lists.read(name))
+            manifests = list(self._handle.lists.read(name))
         except Exception as error:
             problems.append(_unreadable(path, error))
             raise _UnreadableError from error
@@ -235,8 +211,9 @@ class PaimonAudit(Audit):
             for manifest, answer in zip(new, readers.map(self._read_manifest, new), strict=True):
                 self._named.add(f"manifest/{manifest.file_name}")
                 self._changes[manifest.file_name] = answer
-        broken = [found for manifest in manifests if isinstance(found := self._changes[manifest.file_name], Problem)]
-        problems += [found for found in broken if self._is_new(f"problem with {found.where}")]
+        answers = [self._changes[manifest.file_name] for manifest in manifests]
+        broken = [answer for answer in answers if isinstance(answer, Problem)]
+        problems += [problem for problem in broken if self._is_new(f"problem with {problem.where}")]
         if broken:
             raise _UnreadableError
         return manifests
@@ -249,7 +226,7 @@ class PaimonAudit(Audit):
     def _read_manifest(self, manifest: ManifestFileMeta) -> tuple[_Change, ...] | Problem:
         path = f"manifest/{manifest.file_name}"
         try:
-            entries = self._manifests.read(manifest.file_name)
+            entries = self._handle.manifests.read(manifest.file_name)
             changes = tuple(_Change(entry.kind == ADD, self._stored(entry)) for entry in entries)
         except Exception as error:  # noqa: BLE001 - whatever it is, the manifest cannot be read
             return _unreadable(path, error)
@@ -257,7 +234,7 @@ class PaimonAudit(Audit):
         if schema_problem is not None:
             return schema_problem
         for entry in entries:
-            directory = self._path_of(entry).rpartition("/")[0]
+            directory = self._handle.path_of(entry).rpartition("/")[0]
             self._named.update(f"{directory}/{beside}" for beside in entry.file.extra_files or ())
         added = sum(change.is_addition for change in changes)
         counted, stated = (added, len(changes) - added), (manifest.num_added_files, manifest.num_deleted_files)
@@ -269,16 +246,16 @@ class PaimonAudit(Audit):
     def _stored(self, entry: ManifestEntry) -> StoredFile:
         file = entry.file
         elsewhere = file.external_path
-        path = elsewhere or self._path_of(entry)
+        path = elsewhere or self._handle.path_of(entry)
         return StoredFile(path, int(file.row_count), int(file.file_size), is_elsewhere=bool(elsewhere))
 
     def _schema_problems(self, schema_ids: Set[int]) -> Iterator[Problem]:
         """Readers need the schema that each file and snapshot was written with. Branches keep copies of them."""
         for schema_id in sorted(schema_ids):
-            path = self._relative(self._schemas.path(schema_id))
+            path = self._relative(self._handle.schemas.path(schema_id))
             if self._is_new(path):
                 try:
-                    self._schemas.read(schema_id)
+                    self._handle.schemas.read(schema_id)
                 except TableChangedError:
                     yield Problem(ProblemKind.MISSING_FILE, path, "is not there; files and snapshots name this schema")
                 except PwcError as error:
@@ -289,7 +266,8 @@ class PaimonAudit(Audit):
         if snapshot.index_manifest:
             path = f"manifest/{snapshot.index_manifest}"
             self._named.add(path)
-            if self._is_new(path) and not self._store.exists(self._store.join(self._location, path)):
+            store = self._handle.store
+            if self._is_new(path) and not store.exists(store.join(self._handle.location, path)):
                 yield Problem(ProblemKind.MISSING_FILE, path, "is not there")
 
     def _is_new(self, path: str) -> bool:
@@ -308,7 +286,7 @@ class PaimonAudit(Audit):
         self._named.add(f"manifest/{list_name}")
         with suppress(FileNotFoundError):
             try:
-                for manifest in self._lists.read(list_name):
+                for manifest in self._handle.lists.read(list_name):
                     self._named.add(f"manifest/{manifest.file_name}")
                     self._name_files_in(manifest.file_name)
             except PwcError as error:
@@ -316,34 +294,34 @@ class PaimonAudit(Audit):
 
     def _name_files_in(self, manifest_name: str) -> None:
         try:
-            self._named.update(self._path_of(entry) for entry in self._manifests.read(manifest_name))
+            self._named.update(self._handle.path_of(entry) for entry in self._handle.manifests.read(manifest_name))
         except (OSError, PwcError) as error:
             self._not_named.append(f"{manifest_name} cannot be read: {error}")
 
     # ------------------------------------------------------------ what is there
 
     def files(self) -> Iterator[str]:
-        root = self._location.rstrip("/") + "/"
-        for path in self._store.walk_files(self._location):
+        root = self._handle.location.rstrip("/") + "/"
+        for path in self._handle.store.walk_files(self._handle.location):
             name = path.removeprefix(root)
             if _needs_a_name(name):
                 yield name
 
     def kind(self, path: str) -> FileKind:
-        return kind_of(path, partition_keys=self._partition_keys)
+        return kind_of(path, partition_keys=self._handle.partition_keys)
 
     def added_by(self, manifest: str) -> Set[str]:
-        entries = self._manifests.read(manifest.rpartition("/")[2])
-        return {self._path_of(entry) for entry in entries if entry.kind == ADD}
+        entries = self._handle.manifests.read(manifest.rpartition("/")[2])
+        return {self._handle.path_of(entry) for entry in entries if entry.kind == ADD}
 
     def notes(self, *, old: Set[str]) -> Set[str]:
         if self._not_named:
             raise CorruptTableError(
-                f"A changelog of {self._location} names files nobody can tell: {self._not_named[0]}. Nothing was "
-                "deleted. Run it again, or let the engine that keeps the changelog clean up."
+                f"A changelog of {self._handle.location} names files nobody can tell: {self._not_named[0]}. Nothing "
+                "was deleted. Run it again, or let the engine that keeps the changelog clean up."
             )
-        paths = {self._relative(path): path for path in self._claims.paths()}
-        spent = self._claims.spent(full for path, full in paths.items() if path in old)
+        paths = {self._relative(path): path for path in self._handle.claims.paths()}
+        spent = self._handle.claims.spent(full for path, full in paths.items() if path in old)
         return {path for path, full in paths.items() if full not in spent}
 
     @property
@@ -359,36 +337,37 @@ def _needs_a_name(name: str) -> bool:
     return directories == ["manifest"] or bool(directories and directories[-1].startswith("bucket-"))
 
 
-def _attempt(read: Callable[[T], Snapshot | None], wanted: T) -> Snapshot | PwcError | None:
+def _attempt(read: Callable[[T], Snapshot | None], subject: T) -> Snapshot | PwcError | None:
     try:
-        return read(wanted)
+        return read(subject)
     except PwcError as error:
         return error
 
 
-def _of(what: str, line: str) -> str:
-    return f"{what} of {line}" if line else what
+def _of(what: str, history: str) -> str:
+    return f"{what} of {history}" if history else what
 
 
-def _gaps(line: str, ids: Sequence[int]) -> Iterator[Problem]:
+def _gaps(history: str, ids: Sequence[int]) -> Iterator[Problem]:
     for below, above in pairwise(ids):
         if above != below + 1:
-            one = above == below + 2
-            missing = f"snapshot {below + 1}" if one else f"snapshots {below + 1} to {above - 1}"
-            what = f"{'is' if one else 'are'} missing between {below} and {above}"
-            yield Problem(ProblemKind.GAP, _of(missing, line), what)
+            is_single = above == below + 2
+            missing = f"snapshot {below + 1}" if is_single else f"snapshots {below + 1} to {above - 1}"
+            what = f"{'is' if is_single else 'are'} missing between {below} and {above}"
+            yield Problem(ProblemKind.GAP, _of(missing, history), what)
 
 
-def _lost_end(line: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Problem]:
+def _lost_end(history: str, snapshots: SnapshotFiles, newest: int) -> Iterator[Problem]:
     """Whoever publishes tells LATEST, or the catalog, afterwards: what they name was there."""
     try:
-        known = snapshots.newest() if snapshots.compares_base else None
-        hinted = known.id if known is not None else snapshots.hint()
-        if hinted is not None and hinted > newest and snapshots.read(hinted) is None:
+        in_catalog = snapshots.newest() if snapshots.compares_base else None
+        published = in_catalog.id if in_catalog is not None else snapshots.hint()
+        if published is not None and published > newest and snapshots.read(published) is None:
             there = f"the newest one there is {newest}" if newest else "there is none"
-            yield Problem(ProblemKind.GAP, _of(f"snapshot {hinted}", line), f"was published and is not there; {there}")
+            where = _of(f"snapshot {published}", history)
+            yield Problem(ProblemKind.GAP, where, f"was published and is not there; {there}")
     except PwcError as error:
-        yield _unreadable(_of("the newest snapshot", line), error)
+        yield _unreadable(_of("the newest snapshot", history), error)
 
 
 def _not_built_on(where: str, lost: Set[str], strange: Set[str]) -> list[Problem]:

@@ -13,8 +13,6 @@ from paimon_sink.core.errors import OptionError
 from paimon_sink.core.option_secrets import quoted
 from paimon_sink.formats.catalog_names import unknown_name
 
-__all__ = ["FILESYSTEM", "REST", "CatalogSettings", "catalog_settings"]
-
 FILESYSTEM = "filesystem"
 REST = "rest"
 

@@ -23,22 +23,21 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
-from paimon_sink.core.options import SinkOptions
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.paimon.catalog_options import REST, catalog_settings
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
+from paimon_sink.formats.paimon.refs import PaimonRefs
 from paimon_sink.formats.paimon.schemas import SchemaFiles
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.table import PaimonTable
+from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
-from paimon_sink.storage.store import open_store
-
-__all__ = ["FileSystemTables", "RestTables", "tables"]
 
 _PARTITIONED = "metastore.partitioned-table"
 
 
-def tables(options: SinkOptions) -> FileSystemTables | RestTables:
+def tables(options: TableOptions) -> FileSystemTables | RestTables:
     """The catalog the options name."""
     settings = catalog_settings(options.catalog, label=options.label)
     return RestTables(options, settings.properties) if settings.kind == REST else FileSystemTables(options)
@@ -47,7 +46,7 @@ def tables(options: SinkOptions) -> FileSystemTables | RestTables:
 class FileSystemTables:
     """Tables are directories; the first schema file makes a table, put only if absent."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._store = open_store(options.path or options.warehouse or "", StorageSettings.from_options(options.storage))
         self._location = (
@@ -57,21 +56,21 @@ class FileSystemTables:
         )
         self._schemas = SchemaFiles(self._store, self._location)
 
-    def open(self) -> PaimonTable | None:
+    def open(self, *, compression: str | None = None) -> PaimonTable | None:
         ids = self._schemas.ids()
         if not ids:
             return None
         identifier = Identifier(self._options.database or "default", self._options.table or "table")
         schema, identity = self._schemas.newest_and_identity(ids)
         try:
-            return PaimonTable(
+            return PaimonTable.of(
                 FileStoreTable(StoreFileIO(self._store), identifier, self._location, schema),
                 label=self._options.label,
                 store=self._store,
                 schemas=self._schemas,
                 snapshots=SnapshotFiles(self._store, self._location),
                 identity=identity,
-                compression=self._options.compression,
+                compression=compression,
             )
         except (PwcError, OSError):
             raise
@@ -107,14 +106,14 @@ class FileSystemTables:
 class RestTables:
     """Tables of a Paimon REST catalog. Files are reached with the user's own storage options."""
 
-    def __init__(self, options: SinkOptions, properties: Mapping[str, str]) -> None:
+    def __init__(self, options: TableOptions, properties: Mapping[str, str]) -> None:
         if options.path is not None:
             raise OptionError("catalog.type=rest needs warehouse and table; path names a table without a catalog.")
         self._options = options
         self._catalog = _connected({**properties, "metastore": REST, "warehouse": str(options.warehouse)}, options)
         self._identifier = Identifier(str(options.database), str(options.table))
 
-    def open(self) -> PaimonTable | None:
+    def open(self, *, compression: str | None = None) -> PaimonTable | None:
         try:
             with _asking(self._options.label):
                 found = self._catalog.get_table(self._identifier)
@@ -125,14 +124,15 @@ class RestTables:
             StoreFileIO(store), self._identifier, store.root, found.table_schema, found.catalog_environment
         )
         identity = str(found.catalog_environment.uuid)
-        return _RestTable(
+        return PaimonTable.of(
             native,
             label=self._options.label,
             store=store,
             schemas=_RestSchemas(store, store.root, self._catalog, self._identifier, self._options.label),
             snapshots=_RestSnapshots(store, store.root, self._catalog, self._identifier, identity, self._options.label),
             identity=identity,
-            compression=self._options.compression,
+            compression=compression,
+            refs=_RestRefs,
         )
 
     def create(self, schema: Schema) -> None:
@@ -141,7 +141,7 @@ class RestTables:
             self._catalog.create_table(self._identifier, schema, False)
 
 
-def _connected(properties: dict[str, str], options: SinkOptions) -> Catalog:
+def _connected(properties: dict[str, str], options: TableOptions) -> Catalog:
     try:
         return CatalogFactory.create(properties)
     except RESTException as error:
@@ -158,15 +158,15 @@ def _connected(properties: dict[str, str], options: SinkOptions) -> Catalog:
         ) from error
 
 
-class _RestTable(PaimonTable):
-    """A table whose catalog may keep a list of its partitions."""
+class _RestRefs(PaimonRefs):
+    """Of a table whose catalog may keep a list of its partitions."""
 
     @property
     def keeps_partitions(self) -> bool:
-        return str(self.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
+        return str(self._handle.native.table_schema.options.get(_PARTITIONED, "")).lower() == "true"
 
     def add_partition(self, values: Mapping[str, str]) -> None:
-        environment = self.native.catalog_environment
+        environment = self._handle.native.catalog_environment
         try:
             with _asking(self.label):
                 environment.catalog_loader.load().create_partitions(environment.identifier, [dict(values)])

@@ -20,13 +20,13 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.core.identifiers import Identifiers
-from paimon_sink.formats.base import Ledger, LedgerEntry, PutOutcome
+from paimon_sink.core.properties import COMMIT_ID, QUERY_ID
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID, QUERY_ID, SnapshotFiles, is_stated_base
-
-__all__ = ["BuiltSnapshot", "SnapshotChain"]
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_stated_base
+from paimon_sink.formats.values import PutOutcome
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class SnapshotChain:
         foreign: dict[str, list[LedgerEntry]] = {}
         snapshot = newest
         while snapshot is not None:
-            known = self.snapshots.ledger_in(snapshot)
-            if known is not None:
-                return Ledger({**known.entries, **_latest(foreign, known.entries)}, known.complete)
+            carried = self.snapshots.ledger_in(snapshot)
+            if carried is not None:
+                return Ledger({**carried.entries, **_latest(foreign, carried.entries)}, carried.complete)
             if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
                 entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
                 foreign.setdefault(snapshot.commit_user, []).append(entry)
@@ -134,7 +134,7 @@ class SnapshotChain:
 
     def _was_rolled_back(self, base: Snapshot) -> bool:
         """Another snapshot stands in its place, or lower ones are left: expiry would have taken those first."""
-        return self.snapshots.read(base.id) is not None or any(found < base.id for found in self.snapshots.ids())
+        return self.snapshots.read(base.id) is not None or any(number < base.id for number in self.snapshots.ids())
 
     def _undo(self, built: BuiltSnapshot) -> PutOutcome:
         """Take back a snapshot that was put on nothing, if it is still ours and nobody built on it."""
@@ -177,12 +177,12 @@ class SnapshotChain:
         return {file: count for file, count in files.items() if count}
 
 
-def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], known: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    """What other engines committed last under each name. A job's identifiers go on from those that were known."""
+def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
+    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
     latest: dict[str, LedgerEntry] = {}
     for user, newest_first in foreign.items():
-        identifiers = known[user].identifiers if user in known else None
-        if user not in known and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
+        identifiers = carried[user].identifiers if user in carried else None
+        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
             # They do not only go up, so the last does not speak for all.
             identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
         if identifiers is not None:

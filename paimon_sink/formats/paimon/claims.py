@@ -18,12 +18,10 @@ from urllib.parse import quote, unquote
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import StorageError
+from paimon_sink.core.properties import COMMIT_ID
 from paimon_sink.formats.ledger import Claim, Register
 from paimon_sink.formats.paimon.numbered import number
-from paimon_sink.formats.paimon.snapshots import COMMIT_ID
 from paimon_sink.storage.store import Store
-
-__all__ = ["ClaimFiles"]
 
 _MOST_SNAPSHOTS = 100
 """How many are read to see that a try is not in."""

@@ -17,11 +17,9 @@ from pypaimon.table.file_store_table import FileStoreTable
 from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.formats.base import LiveFile
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
-
-__all__ = ["compacted", "is_rewritable", "live_file", "require_no_deletes", "taken_out"]
+from paimon_sink.formats.values import LiveFile
 
 _COMPACT = 1
 """Paimon's ``FileSource.COMPACT``."""
@@ -63,9 +61,9 @@ def taken_out(
     removed: frozenset[str], live: Iterable[ManifestEntry], *, path_of: Callable[[ManifestEntry], str], table: str
 ) -> list[ManifestEntry]:
     """The live entries of the files to remove, all of them."""
-    found = {path: entry for entry in live if (path := path_of(entry)) in removed}
-    check_all_there(removed, found.keys(), table=table)
-    return list(found.values())
+    entries = {path: entry for entry in live if (path := path_of(entry)) in removed}
+    check_all_there(removed, entries.keys(), table=table)
+    return list(entries.values())
 
 
 def compacted(added: Sequence[ManifestEntry], removed: Sequence[ManifestEntry], *, table: str) -> list[ManifestEntry]:

@@ -19,8 +19,6 @@ from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer
 from paimon_sink.core.errors import MessageError, StorageError
 from paimon_sink.core.messages import DataFile
 
-__all__ = ["ADD", "DELETE", "UNAWARE_BUCKET", "as_deletion", "check_entry", "decode_entry", "encode_entry", "new_entry"]
-
 ADD, DELETE = 0, 1
 UNAWARE_BUCKET = 0
 _SCHEMA = fastavro.parse_schema(MANIFEST_ENTRY_SCHEMA)
@@ -78,15 +76,22 @@ def check_entry(file: DataFile, entry: ManifestEntry, *, path: str) -> None:
 
     The entry is what the table believes, the message is what is deleted: they must not mean different files.
     """
-    found = entry.file
-    told = (file.path, file.partition, file.rows, file.size_bytes)
+    described = entry.file
+    in_message = (file.path, file.partition, file.rows, file.size_bytes)
     partition = tuple(None if value is None else str(value) for value in entry.partition.values)
-    if told != (path, partition, found.row_count, found.file_size) or "/" in found.file_name:
+    in_entry = (path, partition, described.row_count, described.file_size)
+    if in_message != in_entry or "/" in described.file_name:
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
-    usual = (entry.bucket, found.level, found.extra_files, found.delete_row_count, found.file_source)
-    if usual != (UNAWARE_BUCKET, 0, [], 0, 0) or found.max_sequence_number != file.rows - 1:
+    usual = (
+        entry.bucket,
+        described.level,
+        described.extra_files,
+        described.delete_row_count,
+        described.file_source,
+    )
+    if usual != (UNAWARE_BUCKET, 0, [], 0, 0) or described.max_sequence_number != file.rows - 1:
         raise MessageError(
             f"A commit message describes the file {file.path!r} as no task of ours writes it. Nothing was committed."
         )

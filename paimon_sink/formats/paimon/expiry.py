@@ -7,28 +7,25 @@ to finish: what a snapshot took out stands in its own delta, and what it names i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from pypaimon.manifest.manifest_file_manager import ManifestFileManager
-from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
+from paimon_sink.core.properties import LEDGER
 from paimon_sink.core.strict_json import is_whole, read_json
-from paimon_sink.formats.base import SnapshotInfo
-from paimon_sink.formats.expiry import Expired, ExpirySource, SnapshotLineage
+from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.paimon.entries import ADD
-from paimon_sink.formats.paimon.snapshots import LEDGER, SnapshotFiles, is_ours, newest_foreign, snapshot_info
+from paimon_sink.formats.paimon.handle import PaimonHandle
+from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_ours, newest_foreign, snapshot_info
 from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
-from paimon_sink.storage.store import Store
-
-__all__ = ["PaimonExpiry", "PaimonExpirySource"]
+from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
 _CONSUMER, _TAG, _BRANCH = "consumer-", "tag-", "branch-"
 _READERS = 8
@@ -38,9 +35,7 @@ _READERS = 8
 class PaimonExpirySource(ExpirySource):
     """The snapshots from the earliest on, read one by one."""
 
-    store: Store
-    location: str
-    snapshots: SnapshotFiles
+    handle: PaimonHandle
 
     goes_in_order = True
 
@@ -56,17 +51,17 @@ class PaimonExpirySource(ExpirySource):
 
     @cached_property
     def _earliest(self) -> Snapshot | None:
-        return self.snapshots.earliest()
+        return self.handle.snapshots.earliest()
 
     @cached_property
     def _newest(self) -> Snapshot | None:
-        return self.snapshots.newest()
+        return self.handle.snapshots.newest()
 
     def _oldest_first(self) -> Iterator[SnapshotInfo]:
         snapshot = self._earliest
         while snapshot is not None:
             yield snapshot_info(snapshot)
-            snapshot = self.snapshots.read(snapshot.id + 1)
+            snapshot = self.handle.snapshots.read(snapshot.id + 1)
 
     def _size(self) -> int:
         earliest, newest = self._earliest, self._newest
@@ -78,17 +73,17 @@ class PaimonExpirySource(ExpirySource):
         while snapshot is not None:
             if LEDGER in (snapshot.properties or {}):
                 return int(snapshot.id)
-            snapshot = self.snapshots.read(snapshot.id - 1)
+            snapshot = self.handle.snapshots.read(snapshot.id - 1)
         return int(newest.id)
 
     def _consumed(self) -> Iterator[int]:
         """Where each consumer goes on reading."""
-        directory = self.store.join(self.location, "consumer")
-        for name in self.store.list(directory):
+        directory = self.handle.store.join(self.handle.location, "consumer")
+        for name in self.handle.store.list(directory):
             if name.startswith(_CONSUMER):
-                path = self.store.join(directory, name)
+                path = self.handle.store.join(directory, name)
                 try:
-                    following = read_json(self.store.read(path))["nextSnapshot"]
+                    following = read_json(self.handle.store.read(path))["nextSnapshot"]
                     if not is_whole(following):
                         raise ValueError(f"its next snapshot reads {following!r}")
                 except FileNotFoundError:
@@ -132,27 +127,21 @@ class _Line:
 class PaimonExpiry:
     """Removes snapshots of one table."""
 
-    label: str
-    store: Store
-    location: str
-    snapshots: SnapshotFiles
-    lists: ManifestListManager
-    manifests: ManifestFileManager
-    path_of: Callable[[ManifestEntry], str]
+    handle: PaimonHandle
 
     def check(self) -> None:
         """Refuse what only Paimon's own engines can expire."""
-        if self.store.list(self.store.join(self.location, "changelog")):
+        if self.handle.store.list(self.handle.store.join(self.handle.location, "changelog")):
             raise UnsupportedTableError(
-                f"Cannot expire snapshots of {self.label}: it keeps changelogs longer than snapshots, which share "
-                "their files. Nothing was removed. Let the engine that writes them expire them."
+                f"Cannot expire snapshots of {self.handle.label}: it keeps changelogs longer than snapshots, which "
+                "share their files. Nothing was removed. Let the engine that writes them expire them."
             )
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         if not snapshot_ids:
             return Expired()
         self.check()
-        end = self.snapshots.read(snapshot_ids[-1] + 1)
+        end = self.handle.snapshots.read(snapshot_ids[-1] + 1)
         if end is None:
             raise self._moved_on()
         tags = self._tag_files()
@@ -162,7 +151,7 @@ class PaimonExpiry:
         except FileNotFoundError as error:
             raise self._missing(end, error) from error
         for each in doomed:
-            if self.snapshots.read(end.id) != end or self._tag_files() != tags:
+            if self.handle.snapshots.read(end.id) != end or self._tag_files() != tags:
                 # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
                 raise self._moved_on()
             self._remove(each)
@@ -174,17 +163,17 @@ class PaimonExpiry:
         )
 
     def _tag_files(self) -> list[str]:
-        return self.store.list(self.store.join(self.location, TAG_DIRECTORY))
+        return self.handle.store.list(self.handle.store.join(self.handle.location, TAG_DIRECTORY))
 
     # ------------------------------------------------------------ what goes
 
     def _gather(self, snapshot_ids: Sequence[int], end: Snapshot) -> list[_Doomed]:
         """Everything that each snapshot names and the next does not."""
-        found = [snapshot for snapshot in map(self.snapshots.read, snapshot_ids) if snapshot is not None]
-        line = [*found, end]
+        standing = [snapshot for snapshot in map(self.handle.snapshots.read, snapshot_ids) if snapshot is not None]
+        line = [*standing, end]
         if [snapshot.id for snapshot in line] != list(range(line[0].id, end.id + 1)):
             raise self._moved_on()
-        named = [self._names(snapshot) for snapshot in found]
+        named = [self._names(snapshot) for snapshot in standing]
         named.append(self._names(end, must_be_whole=True))
         for each, following in pairwise(named):
             each.manifests -= following.manifests
@@ -231,7 +220,7 @@ class PaimonExpiry:
     def _paths(self, entry: ManifestEntry) -> Iterator[str]:
         """A data file with what lies beside it. One outside of the table is not ours to delete."""
         if not entry.file.external_path:
-            path = self.path_of(entry)
+            path = self.handle.path_of(entry)
             yield path
             yield from (f"{path.rpartition('/')[0]}/{beside}" for beside in entry.file.extra_files or ())
 
@@ -294,25 +283,26 @@ class PaimonExpiry:
         snapshot = snapshots.read(snapshot_id)
         if snapshot is None or is_ours(snapshot):
             return set()
-        manifests = [found for found in self._read_list(snapshot.delta_manifest_list) if found.num_added_files]
+        delta = self._read_list(snapshot.delta_manifest_list)
+        manifests = [manifest for manifest in delta if manifest.num_added_files]
         entries = [entry for manifest in manifests for entry in self._read_manifest(manifest)]
         return {path for entry in entries if entry.kind == ADD for path in self._paths(entry)}
 
     def _balance(self, manifest: ManifestFileMeta, files: set[str]) -> dict[str, int]:
         """How often a manifest adds each of the files, less how often it takes it out."""
-        found: dict[str, int] = {}
+        balance: dict[str, int] = {}
         for entry in self._read_manifest(manifest):
             for path in self._paths(entry):
                 if path in files:
-                    found[path] = found.get(path, 0) + (1 if entry.kind == ADD else -1)
-        return found
+                    balance[path] = balance.get(path, 0) + (1 if entry.kind == ADD else -1)
+        return balance
 
     def _lines(self, end: Snapshot) -> Iterator[_Line]:
-        yield _Line(self.snapshots, end, self.snapshots.newest())
-        directory = self.store.join(self.location, "branch")
-        for name in self.store.list(directory):
+        yield _Line(self.handle.snapshots, end, self.handle.snapshots.newest())
+        directory = self.handle.store.join(self.handle.location, "branch")
+        for name in self.handle.store.list(directory):
             if name.startswith(_BRANCH):
-                branch = SnapshotFiles(self.store, self.store.join(directory, name))
+                branch = SnapshotFiles(self.handle.store, self.handle.store.join(directory, name))
                 ids = branch.ids()
                 yield _Line(branch, branch.read(ids[0]) if ids else None, branch.read(ids[-1]) if ids else None)
 
@@ -329,10 +319,10 @@ class PaimonExpiry:
         yield from self._tags(line.snapshots.location)
 
     def _tags(self, location: str) -> Iterator[Snapshot]:
-        directory = self.store.join(location, "tag")
-        for name in self.store.list(directory):
+        directory = self.handle.store.join(location, "tag")
+        for name in self.handle.store.list(directory):
             if name.startswith(_TAG):
-                tagged = self.snapshots.read_file(self.store.join(directory, name))
+                tagged = self.handle.snapshots.read_file(self.handle.store.join(directory, name))
                 if tagged is not None:
                     yield tagged
 
@@ -340,7 +330,7 @@ class PaimonExpiry:
 
     def _read_list(self, name: str, *, must_be_whole: bool = True) -> list[ManifestFileMeta]:
         try:
-            return list(self.lists.read(name))
+            return list(self.handle.lists.read(name))
         except FileNotFoundError:
             if must_be_whole:
                 raise
@@ -349,24 +339,24 @@ class PaimonExpiry:
 
     def _read_manifest(self, manifest: ManifestFileMeta, *, must_be_whole: bool = True) -> list[ManifestEntry]:
         try:
-            return list(self.manifests.read(manifest.file_name))
+            return list(self.handle.manifests.read(manifest.file_name))
         except FileNotFoundError:
             if must_be_whole:
                 raise
             return []
 
     def _missing(self, end: Snapshot, error: FileNotFoundError) -> PwcError:
-        if self.snapshots.read(end.id) != end:
+        if self.handle.snapshots.read(end.id) != end:
             return self._moved_on()
         return CorruptTableError(
-            f"Cannot expire snapshots of {self.label}: {error} is missing, although a snapshot, tag or branch that "
-            "stays names it. Nothing was removed. Run pwc verify, and restore the file."
+            f"Cannot expire snapshots of {self.handle.label}: {error} is missing, although a snapshot, tag or branch "
+            "that stays names it. Nothing was removed. Run pwc verify, and restore the file."
         )
 
     def _moved_on(self) -> CommitConflictError:
         return CommitConflictError(
-            f"The snapshots of {self.label} changed while the oldest were being removed: they were rolled back, or "
-            "another expiry runs. Run it again."
+            f"The snapshots of {self.handle.label} changed while the oldest were being removed: they were rolled back, "
+            "or another expiry runs. Run it again."
         )
 
     def _remove(self, each: _Doomed) -> None:
@@ -374,18 +364,18 @@ class PaimonExpiry:
         self._delete(each.data_files)
         self._delete([*(f"manifest/{name}" for name in each.manifests), *each.others])
         self._delete(f"manifest/{name}" for name in each.lists)
-        self.store.delete(self.snapshots.path(each.snapshot.id))
+        self.handle.store.delete(self.handle.snapshots.path(each.snapshot.id))
 
     def _delete(self, paths: Iterable[str]) -> None:
-        full = [self.store.join(self.location, path) for path in sorted(paths)]
+        full = [self.handle.store.join(self.handle.location, path) for path in sorted(paths)]
         if full:
-            self.store.delete_many(full)
+            self.handle.store.delete_many(full)
 
     def _hint(self, snapshot_id: int) -> None:
         """Where readers begin. One that names a snapshot that is gone costs them a listing, no more."""
-        known = self.snapshots.earliest_hint()
-        if known is None or known < snapshot_id:
-            self.snapshots.write_earliest_hint(snapshot_id)
+        hinted = self.handle.snapshots.earliest_hint()
+        if hinted is None or hinted < snapshot_id:
+            self.handle.snapshots.write_earliest_hint(snapshot_id)
 
 
 def _lists_of(snapshot: Snapshot) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["unsupported_features"]
-
 _OFF = {"", "false", "none"}
 
 _REFUSED_WHEN_SET = {
@@ -34,12 +32,12 @@ _ALLOWED_VALUES = {
 
 def unsupported_features(options: Mapping[str, str], primary_keys: Sequence[str]) -> list[str]:
     """The features in use that we refuse, in words."""
-    found = ["a primary key"] if primary_keys else []
+    features = ["a primary key"] if primary_keys else []
     for key, name in _REFUSED_WHEN_SET.items():
-        if str(options.get(key, "")).strip().lower() not in _OFF and name not in found:
-            found.append(name)
+        if str(options.get(key, "")).strip().lower() not in _OFF and name not in features:
+            features.append(name)
     for key, (allowed, name) in _ALLOWED_VALUES.items():
         value = str(options.get(key, "")).strip().lower()
         if value and value not in allowed:
-            found.append(name.format(value[:60]))
-    return found
+            features.append(name.format(value[:60]))
+    return features

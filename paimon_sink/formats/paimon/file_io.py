@@ -12,8 +12,6 @@ from pypaimon.common.options import Options
 from paimon_sink.core.errors import PutReplacedError, StorageError
 from paimon_sink.storage.store import Store
 
-__all__ = ["StoreFileIO"]
-
 
 class _Status:
     def __init__(self, path: str, size: int | None, kind: pafs.FileType) -> None:

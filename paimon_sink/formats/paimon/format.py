@@ -8,24 +8,24 @@ import pyarrow as pa
 from pypaimon.schema.schema import Schema
 
 from paimon_sink.core.errors import TableNotFoundError, UnsupportedTableError
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_values import CODECS
-from paimon_sink.core.options import SinkOptions
-from paimon_sink.formats.base import Format, Table
+from paimon_sink.formats.contract import Format, Table
 from paimon_sink.formats.paimon.catalogs import tables
 from paimon_sink.formats.paimon.features import unsupported_features
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.formats.paimon.types import check_partition_column, paimon_fields
 
-__all__ = ["PaimonFormat"]
-
 
 class PaimonFormat(Format):
     name = "paimon"
 
-    def open(self, options: SinkOptions) -> Table | None:
-        return tables(options).open()
+    def open(self, options: TableOptions, *, compression: str | None = None) -> Table | None:
+        return tables(options).open(compression=compression)
 
-    def create(self, options: SinkOptions, schema: pa.Schema, partition_by: Iterable[str]) -> Table:
+    def create(
+        self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
+    ) -> Table:
         partition_keys = list(partition_by)
         _refuse(options.label, unsupported_features(options.table_properties, []))
         for key in partition_keys:
@@ -38,7 +38,7 @@ class PaimonFormat(Format):
                 options=dict(options.table_properties),
             )
         )
-        table = catalog.open()
+        table = catalog.open(compression=compression)
         if table is None:
             raise TableNotFoundError(
                 f"Created {options.label}, and it was dropped before it could be opened. Try again."
@@ -49,9 +49,10 @@ class PaimonFormat(Format):
         assert isinstance(table, PaimonTable)
         native = table.native.table_schema
         _refuse(table.label, unsupported_features(native.options, native.primary_keys))
-        if table.compression.lower() not in CODECS:
+        compression = table.files.compression
+        if compression.lower() not in CODECS:
             raise UnsupportedTableError(
-                f"Cannot write to {table.label}: its option file.compression is {table.compression[:60]!r}, which is "
+                f"Cannot write to {table.label}: its option file.compression is {compression[:60]!r}, which is "
                 f"none of {', '.join(CODECS)}. Set the option compression of this writer, or mend the table's."
             )
 

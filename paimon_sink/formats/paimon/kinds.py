@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from paimon_sink.formats.audit import FileKind
 
-__all__ = ["kind_of"]
-
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _LIST = re.compile(rf"manifest-list-{_UUID}-\d+")
 _MANIFEST = re.compile(rf"(index-)?manifest-{_UUID}-\d+")

@@ -13,8 +13,6 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
 
-__all__ = ["ManifestLists", "Manifests", "named"]
-
 _LONGEST_REASON = 300
 
 
@@ -27,11 +25,11 @@ class Manifests(ManifestFileManager):
 class ManifestLists(ManifestListManager):
     def read(self, manifest_list_name: str, file_size: int | None = None) -> list[ManifestFileMeta]:
         with named("manifest list", f"{self.manifest_path}/{manifest_list_name}"):
-            found = list(super().read(manifest_list_name, file_size))
-            for manifest in found:
+            manifests = list(super().read(manifest_list_name, file_size))
+            for manifest in manifests:
                 if not manifest.file_name or "/" in manifest.file_name or "\0" in manifest.file_name:
                     raise ValueError(f"it names the manifest {manifest.file_name!r}")
-            return found
+            return manifests
 
 
 @contextmanager

@@ -30,8 +30,6 @@ from paimon_sink.formats.merging import Inputs, Leftovers, MergeRule, Weight
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.manifests import named
 
-__all__ = ["ManifestMerger", "Merged"]
-
 log = logging.getLogger(__name__)
 
 _MIN_COUNT, _FULL_SIZE = "manifest.merge-min-count", "manifest.full-compaction-threshold-size"
@@ -39,8 +37,8 @@ _DEFAULT_MIN_COUNT = 30
 _DEFAULT_FULL_SIZE = 16 << 20
 _READERS = 8
 _VERSION = 2
-_ENTRY_FIELDS = frozenset(known["name"] for known in MANIFEST_ENTRY_SCHEMA["fields"])
-_FILE_FIELDS = frozenset(known["name"] for known in DATA_FILE_META_SCHEMA["fields"])
+_ENTRY_FIELDS = frozenset(field["name"] for field in MANIFEST_ENTRY_SCHEMA["fields"])
+_FILE_FIELDS = frozenset(field["name"] for field in DATA_FILE_META_SCHEMA["fields"])
 
 Identity = tuple[object, ...]
 
@@ -61,19 +59,21 @@ class Merged:
 class ManifestMerger:
     """Decides what to merge in the base of the next snapshot, and writes it."""
 
-    def __init__(self, table: FileStoreTable, leftovers: Leftovers[ManifestFileMeta]) -> None:
+    def __init__(self, table: FileStoreTable) -> None:
         options = table.options.options.to_map()
         self._carrier = _Carrier(table)
-        self._leftovers = leftovers
         self._target_bytes: int = table.options.manifest_target_size()
         self._full_bytes = _bytes(options.get(_FULL_SIZE), _DEFAULT_FULL_SIZE)
         self._rule = MergeRule(
             count=max(2, _number(options.get(_MIN_COUNT), _DEFAULT_MIN_COUNT)), target_bytes=self._target_bytes
         )
 
-    def merge(self, manifests: Sequence[ManifestFileMeta]) -> Merged:
-        """The list as it goes on. Raises what reading and writing raise, and leaves nothing behind then."""
-        again = self._leftovers.take(lambda inputs: _place(inputs, manifests) is not None)
+    def merge(self, manifests: Sequence[ManifestFileMeta], leftovers: Leftovers[ManifestFileMeta]) -> Merged:
+        """The list as it goes on. Raises what reading and writing raise, and leaves nothing behind then.
+
+        ``leftovers`` are those of the same commit: what it merged for an attempt that was lost is used again.
+        """
+        again = leftovers.take(lambda inputs: _place(inputs, manifests) is not None)
         if again:
             # What is due beyond that can wait for the next commit.
             return Merged(_spliced(manifests, again), again)
@@ -86,8 +86,8 @@ class ManifestMerger:
                 )
         except BaseException:
             # May go: they were made for a snapshot that is not built.
-            self._leftovers.keep(made)
-            self._leftovers.sweep()
+            leftovers.keep(made)
+            leftovers.sweep()
             raise
         return Merged(_spliced(manifests, made), made)
 
@@ -240,13 +240,13 @@ class _Carrier(ManifestFileManager):
 
     def read_all(self, manifests: Sequence[ManifestFileMeta]) -> list[_Carried] | None:
         """The entries in their order, or None if some have fields that we would not pass on."""
-        found: list[_Carried] = []
+        carried: list[_Carried] = []
         with ThreadPoolExecutor(_READERS) as readers:
             for entries in readers.map(self._carried, manifests):
                 if entries is None:
                     return None
-                found += entries
-        return found
+                carried += entries
+        return carried
 
     def _carried(self, manifest: ManifestFileMeta) -> list[_Carried] | None:
         path = f"{self.manifest_path}/{manifest.file_name}"
@@ -297,10 +297,10 @@ def _settled(entries: Iterable[_Carried] | None) -> list[_Carried] | None:
     cancelled: set[Identity] = set()
     for entry in entries:
         identity = entry.identity
-        known = left.get(identity)
-        if identity in cancelled or (known is not None and (known.kind != ADD or entry.kind == ADD)):
+        earlier = left.get(identity)
+        if identity in cancelled or (earlier is not None and (earlier.kind != ADD or entry.kind == ADD)):
             return None
-        if known is not None:
+        if earlier is not None:
             del left[identity]
             cancelled.add(identity)
         else:

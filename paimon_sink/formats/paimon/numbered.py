@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from paimon_sink.storage.store import Store
 
-__all__ = ["number", "numbers"]
-
 
 def number(text: str) -> int | None:
     """The id a text spells, or None. Not everything that Python takes for digits is one, nor is 02 a name for 2."""
@@ -15,5 +13,5 @@ def number(text: str) -> int | None:
 
 def numbers(store: Store, directory: str, prefix: str) -> list[int]:
     """The ids of the files ``<prefix><id>`` in a directory, in order. Temporary and foreign files are passed over."""
-    found = (number(name.removeprefix(prefix)) for name in store.list(directory) if name.startswith(prefix))
-    return sorted(value for value in found if value is not None)
+    ids = (number(name.removeprefix(prefix)) for name in store.list(directory) if name.startswith(prefix))
+    return sorted(value for value in ids if value is not None)

@@ -9,32 +9,33 @@ import pyarrow as pa
 from pypaimon.common.predicate_builder import PredicateBuilder
 from pypaimon.table.file_store_table import FileStoreTable
 
-from paimon_sink.formats.base import Comparison, Filter
-
-__all__ = ["partition_predicate"]
+from paimon_sink.core.condition_text import Comparison
+from paimon_sink.formats.values import Filter
 
 
 def partition_predicate(filters: Sequence[Filter], native: FileStoreTable, schema: pa.Schema) -> Any:
     """All of the filters that rule partitions out, or None when none does."""
     builder = PredicateBuilder(native.partition_keys_fields)
-    usable = [wanted for wanted in filters if wanted.column in native.partition_keys and _prunes(wanted, schema)]
-    return PredicateBuilder.and_predicates([_predicate(builder, wanted) for wanted in usable]) if usable else None
+    usable = [
+        condition for condition in filters if condition.column in native.partition_keys and _prunes(condition, schema)
+    ]
+    return PredicateBuilder.and_predicates([_predicate(builder, condition) for condition in usable]) if usable else None
 
 
-def _prunes(wanted: Filter, schema: pa.Schema) -> bool:
+def _prunes(condition: Filter, schema: pa.Schema) -> bool:
     """Whether the filter compares values that Spark and pypaimon order alike."""
-    kind = schema.field(wanted.column).type
+    kind = schema.field(condition.column).type
     if pa.types.is_timestamp(kind) or pa.types.is_floating(kind):
         return False
-    if wanted.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
+    if condition.comparison in (Comparison.IS_NULL, Comparison.IS_NOT_NULL):
         return True
-    values = wanted.value if wanted.comparison is Comparison.IN else [wanted.value]
+    values = condition.value if condition.comparison is Comparison.IN else [condition.value]
     return all(value is not None for value in values)
 
 
-def _predicate(builder: PredicateBuilder, wanted: Filter) -> Any:
-    column, value = wanted.column, wanted.value
-    match wanted.comparison:
+def _predicate(builder: PredicateBuilder, condition: Filter) -> Any:
+    column, value = condition.column, condition.value
+    match condition.comparison:
         case Comparison.EQ:
             return builder.equal(column, value)
         case Comparison.LT:

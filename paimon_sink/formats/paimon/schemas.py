@@ -16,8 +16,6 @@ from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.storage.store import Store
 
-__all__ = ["SchemaFiles", "keeps_all_columns"]
-
 _LONGEST_REASON = 300
 
 

@@ -17,29 +17,13 @@ from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.properties import BASE, COMMIT_ID, LEDGER, NEWEST_FOREIGN, QUERY_ID
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
-from paimon_sink.formats.base import Ledger, LedgerEntry, SnapshotInfo
-from paimon_sink.formats.ledger import extras_from, extras_of
+from paimon_sink.formats.ledger import Ledger, LedgerEntry, extras_from, extras_of
 from paimon_sink.formats.paimon.numbered import number, numbers
+from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.storage.store import Store
 
-__all__ = [
-    "COMMIT_ID",
-    "LEDGER",
-    "QUERY_ID",
-    "SnapshotFiles",
-    "decode_ledger",
-    "encode_ledger",
-    "is_ours",
-    "is_stated_base",
-    "newest_foreign",
-    "of_base",
-    "snapshot_info",
-    "watermark_of",
-]
-
-COMMIT_ID, QUERY_ID, LEDGER = "pwc.commit-id", "pwc.query-id", "pwc.ledger"
-_BASE, _NEWEST_FOREIGN = "pwc.base", "pwc.newest-foreign"
 _NO_BASE = "none"
 _NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
@@ -98,10 +82,10 @@ class SnapshotFiles:
     def earliest(self) -> Snapshot | None:
         """The oldest snapshot. EARLIEST is only a hint, and a table that was never expired begins with 1."""
         guess = self.earliest_hint() or 1
-        found = self.read(guess)
-        if found is not None and (guess == 1 or self.read(guess - 1) is None):
-            return found
-        return next((there for there in map(self.read, self.ids()) if there is not None), None)
+        guessed = self.read(guess)
+        if guessed is not None and (guess == 1 or self.read(guess - 1) is None):
+            return guessed
+        return next((snapshot for snapshot in map(self.read, self.ids()) if snapshot is not None), None)
 
     def ids(self) -> list[int]:
         return numbers(self.store, self.store.join(self.location, "snapshot"), "snapshot-")
@@ -150,11 +134,18 @@ class SnapshotFiles:
         return None if snapshot_id is None else self.read(snapshot_id)
 
 
-def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
+@dataclass(frozen=True, kw_only=True)
+class PaimonSnapshotInfo(SnapshotInfo):
+    """A snapshot in the words of the contract, with the snapshot as it was read."""
+
+    snapshot: Snapshot
+
+
+def snapshot_info(snapshot: Snapshot) -> PaimonSnapshotInfo:
     """The snapshot in the words of the contract."""
     properties = snapshot.properties or {}
     is_batch_write = snapshot.commit_identifier == BATCH_COMMIT_IDENTIFIER
-    return SnapshotInfo(
+    return PaimonSnapshotInfo(
         snapshot_id=snapshot.id,
         kind=snapshot.commit_kind.lower(),
         commit_user=snapshot.commit_user,
@@ -165,9 +156,9 @@ def snapshot_info(snapshot: Snapshot) -> SnapshotInfo:
         rows=snapshot.total_record_count,
         rows_added=snapshot.delta_record_count,
         properties=properties,
-        native=snapshot,
         watermark_ms=watermark_of(snapshot),
         is_rewrite=snapshot.commit_kind == _COMPACT,
+        snapshot=snapshot,
     )
 
 
@@ -178,7 +169,7 @@ def watermark_of(snapshot: Snapshot) -> int | None:
 
 def of_base(base: Snapshot | None) -> dict[str, str]:
     """What a snapshot says of the one that it is built on."""
-    return {_BASE: _name_of_base(base), _NEWEST_FOREIGN: str(newest_foreign(base))}
+    return {BASE: _name_of_base(base), NEWEST_FOREIGN: str(newest_foreign(base))}
 
 
 def is_ours(snapshot: Snapshot) -> bool:
@@ -190,8 +181,8 @@ def newest_foreign(snapshot: Snapshot | None) -> int:
     """The newest of this snapshot and those that it goes back to that is not known to be ours. 0: there is none."""
     if snapshot is None:
         return 0
-    said = (snapshot.properties or {}).get(_NEWEST_FOREIGN, "") if is_ours(snapshot) else ""
-    return int(said) if said.isascii() and said.isdigit() else int(snapshot.id)
+    stated = (snapshot.properties or {}).get(NEWEST_FOREIGN, "") if is_ours(snapshot) else ""
+    return int(stated) if stated.isascii() and stated.isdigit() else int(snapshot.id)
 
 
 def _name_of_base(base: Snapshot | None) -> str:
@@ -202,7 +193,7 @@ def _name_of_base(base: Snapshot | None) -> str:
 def is_stated_base(above: Snapshot, below: Snapshot) -> bool | None:
     """Whether a snapshot says that it was built on the other. None where it does not say: not ours, or of 0.1.0."""
     properties = above.properties or {}
-    return properties[_BASE] == _name_of_base(below) if is_ours(above) and _BASE in properties else None
+    return properties[BASE] == _name_of_base(below) if is_ours(above) and BASE in properties else None
 
 
 def encode_ledger(ledger: Ledger) -> str:
@@ -252,13 +243,13 @@ def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:
     own = snapshot_info(snapshot)
     if own.batch_id is None or own.commit_user is None:
         return ledger
-    told = LedgerEntry(own.batch_id, own.query_id, own.commit_id, own.snapshot_id, own.at_ms)
-    entry = ledger.entries.get(own.commit_user, told)
-    if (entry.batch_id, entry.snapshot_id) != (told.batch_id, told.snapshot_id):
+    of_snapshot = LedgerEntry(own.batch_id, own.query_id, own.commit_id, own.snapshot_id, own.at_ms)
+    entry = ledger.entries.get(own.commit_user, of_snapshot)
+    if (entry.batch_id, entry.snapshot_id) != (of_snapshot.batch_id, of_snapshot.snapshot_id):
         raise CorruptTableError(
             f"The ledger in snapshot {snapshot.id} says that its user wrote batch {entry.batch_id} last, the snapshot "
-            f"itself says batch {told.batch_id}. Nothing was committed. Restore the file snapshot-{snapshot.id}, or "
-            "roll the table back to the snapshot before it."
+            f"itself says batch {of_snapshot.batch_id}. Nothing was committed. Restore the file "
+            f"snapshot-{snapshot.id}, or roll the table back to the snapshot before it."
         )
     return Ledger({**ledger.entries, own.commit_user: entry}, ledger.complete)
 

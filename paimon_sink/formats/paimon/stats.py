@@ -17,9 +17,7 @@ from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.schema.data_types import DataField
 from pypaimon.table.row.generic_row import GenericRow
 
-from paimon_sink.formats.base import ClosedFile
-
-__all__ = ["column_stats"]
+from paimon_sink.formats.values import ClosedFile
 
 _TEXT_LENGTH = 16
 """Paimon's default ``metadata.stats-mode`` is ``truncate(16)``."""

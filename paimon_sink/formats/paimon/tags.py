@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.storage.store import Store
 
-__all__ = ["TAG_DIRECTORY", "TagFiles"]
-
 TAG_DIRECTORY = "tag"
 _PREFIX = "tag-"
 

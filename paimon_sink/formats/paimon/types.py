@@ -21,8 +21,6 @@ from pypaimon.table.special_fields import SpecialFields
 from paimon_sink.core.errors import SchemaMismatchError, UnsupportedTableError
 from paimon_sink.core.schema import SQL_TYPE, sql_type
 
-__all__ = ["arrow_schema", "check_partition_column", "paimon_fields"]
-
 _ATOMIC = {
     pa.bool_(): "BOOLEAN",
     pa.int8(): "TINYINT",

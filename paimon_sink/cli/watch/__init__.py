@@ -1,0 +1,1 @@
+"""``pwc watch``: one table, live. ``state`` reads, ``frame`` lays a frame out, ``live`` draws it again and again."""

@@ -1,0 +1,62 @@
+"""Names of the properties that this package writes into snapshots and tables. Each stands here and nowhere else.
+
+They are on disk in every table that was ever written to, and other programs read them: none may change.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ATTEMPTS",
+    "BASE",
+    "BATCH_ID",
+    "BYTES",
+    "COMMIT_ID",
+    "COMMIT_MS",
+    "COMMIT_USER",
+    "FILES",
+    "IDENTIFIERS",
+    "LEDGER",
+    "LISTENERS",
+    "NEWEST_FOREIGN",
+    "PREFIX",
+    "QUERY_ID",
+    "ROWS",
+    "SILENT_USERS_OF",
+    "SMALL_FILES",
+    "USERS_OF",
+    "WATERMARK",
+    "WATERMARK_OF",
+]
+
+PREFIX = "pwc."
+"""Names that begin like this are ours; users choose others."""
+
+# ---------------------------------------------------------------- of a snapshot: who wrote it, and what
+
+COMMIT_USER = f"{PREFIX}commit-user"
+BATCH_ID = f"{PREFIX}batch-id"
+QUERY_ID = f"{PREFIX}query-id"
+COMMIT_ID = f"{PREFIX}commit-id"
+ROWS = f"{PREFIX}rows"
+FILES = f"{PREFIX}files"
+BYTES = f"{PREFIX}bytes"
+SMALL_FILES = f"{PREFIX}small-files"
+ATTEMPTS = f"{PREFIX}attempts"
+COMMIT_MS = f"{PREFIX}commit-ms"
+
+# ---------------------------------------------------------------- of a snapshot: what the next commit needs
+
+LEDGER = f"{PREFIX}ledger"
+BASE = f"{PREFIX}base"
+NEWEST_FOREIGN = f"{PREFIX}newest-foreign"
+LISTENERS = f"{PREFIX}listeners"
+WATERMARK = f"{PREFIX}watermark"
+IDENTIFIERS = f"{PREFIX}identifiers"
+
+# ---------------------------------------------------------------- of a table: prefixes, a branch or user after each
+
+USERS_OF = f"{LEDGER}."
+SILENT_USERS_OF = f"{PREFIX}ledger-dropped."
+"""Those that left the ledger of a branch."""
+WATERMARK_OF = f"{WATERMARK}."
+"""The watermark of a branch, for when the snapshots that say it have expired: other engines do not say it again."""

@@ -1,0 +1,316 @@
+"""The contract of a table format, by role: all that the other rooms know of a table.
+
+A format opens or creates a :class:`Table`. A table is what it is (identity, schema, partitioning), what it can do
+(capabilities), and one part for each of its users:
+
+* ``files``: where a task's data files go and how the format describes them (:class:`DataFiles`);
+* ``commits``: what the coordinator publishes through (:class:`Commits`, :class:`Commit`, :class:`Prepared`);
+* ``scans``: reading the newest snapshot (:class:`Scans`);
+* ``upkeep``: history, expiry and audits (:class:`Upkeep`);
+* ``refs``: what listeners do, tags and the catalog's list of partitions (:class:`Refs`);
+* ``side_files``: small files of ours beside the table's own (:class:`~paimon_sink.formats.side_files.SideFiles`).
+
+One commit is an object: ``commits.begin(plan)`` gives a :class:`Commit`, which lives through all attempts of that
+commit and ends with ``close``. Each attempt is a chain that types hold together: a head gives a prepared snapshot, a
+prepared snapshot is put, and is resolved or discarded.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+
+from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
+from paimon_sink.core.messages import DataFile
+from paimon_sink.core.option_groups import TableOptions
+from paimon_sink.formats.audit import Audit
+from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.side_files import SideFiles
+from paimon_sink.formats.values import (
+    ClosedFile,
+    Expired,
+    Filter,
+    Head,
+    LiveFile,
+    Plan,
+    PutOutcome,
+    SnapshotDraft,
+    SnapshotInfo,
+    Split,
+)
+from paimon_sink.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+H = TypeVar("H", bound=Head)
+
+_SCAN_ATTEMPTS = 10
+"""How often a snapshot may expire while its files are listed."""
+
+
+class DataFiles(ABC):
+    """What tasks use: a place, an encoding and a description for each data file."""
+
+    label: str
+    location: str
+    store: Store
+    compression: str
+    compression_level: int | None
+    partition_source_columns: tuple[str, ...]
+
+    def partition_values(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """The partition values of every row, an array a partition key. By default the keys' own values."""
+        return [batch.column(key) for key in self.partition_source_columns]
+
+    @abstractmethod
+    def new_path(self, partition: tuple[Any, ...], *, attempt: str, number: int) -> str:
+        """Where the ``number``-th file of a task attempt goes, relative to the table."""
+
+    @abstractmethod
+    def describe(self, file: ClosedFile) -> DataFile:
+        """The file with its statistics, as it will stand in the table's metadata."""
+
+    def partition_path(self, file: str) -> str:
+        """The directory of the partition that a data file is in, both relative to the table."""
+        return posixpath.dirname(file)
+
+    def partition_labels(self, file: DataFile) -> tuple[str | None, ...]:
+        """The values of a file's partition as people write them."""
+        return file.partition
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Delete data files that no snapshot can name. One that stays behind is an orphan, not an error."""
+        for path in paths:
+            try:
+                self.store.delete(self.store.join(self.location, path))
+            except (OSError, PwcError) as error:
+                log.warning("Left %s of %s behind: %s", path, self.label, error)
+
+
+# ---------------------------------------------------------------- commit
+
+
+class Prepared(ABC):
+    """Snapshot ``snapshot_id``, built and not yet published. It remembers what became of its own puts."""
+
+    snapshot_id: int
+    commit_id: str
+
+    @abstractmethod
+    def put(self) -> PutOutcome:
+        """Publish if nobody did: LANDED or LOST. Any exception means that the outcome is not known."""
+
+    @abstractmethod
+    def resolve_outcome(self) -> PutOutcome:
+        """Read back after an unknown outcome. Any exception means that it is still not known."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Remove what was built. Only for a snapshot that is known not to have landed.
+
+        What the next attempt can use again may stay until the commit is closed.
+        """
+
+
+class Commit(ABC, Generic[H]):
+    """One commit of one plan, through all its attempts. What attempts share lives here and nowhere else."""
+
+    @abstractmethod
+    def load_head(self) -> H:
+        """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""
+
+    @abstractmethod
+    def check_files(self) -> None:
+        """Raise ``MessageError`` unless each file of the plan is one of this table, as its own entry describes it."""
+
+    @abstractmethod
+    def check_fits(self, head: H) -> None:
+        """Raise ``TableChangedError`` unless the plan's files fit the table as ``head`` saw it."""
+
+    @abstractmethod
+    def build(self, head: H, draft: SnapshotDraft) -> Prepared:
+        """Write all that the snapshot on top of ``head`` needs, without publishing it.
+
+        Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
+        the rows it adds are not those it removes.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove what discarded snapshots left for a next attempt. Called once, however the commit ended."""
+
+
+class Commits(ABC):
+    """What the coordinator uses."""
+
+    @abstractmethod
+    def begin(self, plan: Plan) -> Commit[Any]:
+        """A commit of this plan. Reads and writes nothing yet."""
+
+    @abstractmethod
+    def load_head(self, *, commit_user: str) -> Head:
+        """The newest snapshot and its ledger, for one user. Raises ``TableChangedError`` when the table is gone."""
+
+    @abstractmethod
+    def check_files(self, files: Sequence[DataFile]) -> None:
+        """Raise ``MessageError`` unless each is a data file of this table, just as its own entry describes it."""
+
+    @abstractmethod
+    def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
+        """Paths the snapshot behind a ledger entry brought in, or None when it can no longer be read."""
+
+    def claim(self, claim: Claim) -> None:  # noqa: B027 - optional
+        """Put a try on record, for a ledger that may be lost. A format whose ledger survives expiry needs no claims."""
+
+    def release(self, claim: Claim) -> None:  # noqa: B027 - optional
+        """Take a claim off the record: a later batch is in, or the try is known to have failed."""
+
+
+# ---------------------------------------------------------------- scan
+
+
+class Scans(ABC):
+    """What readers use, and whoever asks which files the newest snapshot has."""
+
+    @abstractmethod
+    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+        """The newest snapshot in pieces, without those that ``filters`` rule out."""
+
+    @abstractmethod
+    def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a split, with the table's own types."""
+
+    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+        """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
+
+        Each with all its rows, and only those that a task of today could have written: a compaction may replace them.
+        Raises ``UnsupportedTableError`` where rows are deleted by other files, and ``TableChangedError`` when the
+        table's columns changed since it was opened.
+        """
+        for _ in range(_SCAN_ATTEMPTS):
+            with suppress(CommitConflictError):
+                return self.list_live_files(filters)
+        return self.list_live_files(filters)
+
+    @abstractmethod
+    def list_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+        """One try at :meth:`live_files`. Raises ``CommitConflictError`` when the snapshot expired meanwhile."""
+
+
+# ---------------------------------------------------------------- maintenance
+
+
+class Upkeep(ABC):
+    """What maintenance and onlookers use."""
+
+    @abstractmethod
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+        """Every snapshot that stands, or the ``newest`` so many, oldest first.
+
+        ``known`` is what a call before gave: what still stands of it need not be read again. Raises
+        ``CorruptTableError`` at one that cannot be read.
+        """
+
+    @abstractmethod
+    def audit(self) -> Audit[Any]:
+        """A fresh reading of the whole table, for those who check it."""
+
+    @abstractmethod
+    def expiry_source(self) -> ExpirySource:
+        """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
+
+    @abstractmethod
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        """Remove these snapshots, oldest first, and every file that only they name.
+
+        Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
+        half done, the next call finishes; no snapshot that stays ever names a missing file.
+        """
+
+
+# ---------------------------------------------------------------- listeners
+
+
+class Refs(ABC):
+    """What listeners use: names for snapshots, and the catalog's list of partitions."""
+
+    label: str
+
+    @abstractmethod
+    def tag(self, name: str, snapshot_id: int) -> bool:
+        """Give a snapshot a name, which keeps it from expiring. False: it is gone, or about to go.
+
+        A name that is taken stays what it is: whoever took it meant the same.
+        """
+
+    @abstractmethod
+    def tag_names(self) -> list[str]:
+        """All names that were given."""
+
+    @abstractmethod
+    def drop_tag(self, name: str) -> None:
+        """Take a name away. That there is none is fine. Files that only it kept are for `clean`."""
+
+    @property
+    def keeps_partitions(self) -> bool:
+        """Whether the table's catalog has a list of its partitions, to which :meth:`add_partition` adds."""
+        return False
+
+    def add_partition(self, values: Mapping[str, str]) -> None:
+        """Add a partition to the catalog's list, by the values of its keys. That it is there already is fine."""
+        raise UnsupportedTableError(f"The catalog of {self.label} keeps no list of partitions.")
+
+
+# ---------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One open table. It holds handles: it stays in its process, its values travel."""
+
+    label: str
+    """What sentences call it: ``sales.orders`` or its location."""
+    location: str
+    identity: str
+    """Changes when the table is dropped and created again under the same name."""
+    schema_id: int
+    schema: pa.Schema
+    partition_source_columns: tuple[str, ...]
+    """The columns that partition values are made of."""
+    partition_spec: tuple[str, ...]
+    """The same as ``partitionBy`` says it: with transforms, where the format has them."""
+    store: Store
+    files: DataFiles
+    commits: Commits
+    scans: Scans
+    upkeep: Upkeep
+    refs: Refs
+    side_files: SideFiles
+
+
+class Format(ABC):
+    """One table format: turns options into tables. Stateless."""
+
+    name: str
+
+    @abstractmethod
+    def open(self, options: TableOptions, *, compression: str | None = None) -> Table | None:
+        """The table, or None when it does not exist. A ``compression`` is used instead of the table's own codec."""
+
+    @abstractmethod
+    def create(
+        self, options: TableOptions, schema: pa.Schema, partition_by: Iterable[str], *, compression: str | None = None
+    ) -> Table:
+        """Create the table, or open the one that another creator put there first."""
+
+    @abstractmethod
+    def check_writable(self, table: Table) -> None:
+        """Raise ``UnsupportedTableError`` that names the feature we cannot write."""

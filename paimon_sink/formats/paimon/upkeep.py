@@ -1,0 +1,31 @@
+"""History, expiry and audits of a Paimon table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paimon_sink.formats.contract import Upkeep
+from paimon_sink.formats.paimon.audit import PaimonAudit
+from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonExpirySource
+from paimon_sink.formats.paimon.handle import PaimonHandle
+from paimon_sink.formats.paimon.snapshot_info import snapshot_infos
+from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo
+from paimon_sink.formats.values import Expired, SnapshotInfo
+
+
+class PaimonUpkeep(Upkeep):
+    def __init__(self, handle: PaimonHandle) -> None:
+        self._handle = handle
+
+    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+        read_before = [info for info in known if isinstance(info, PaimonSnapshotInfo)]
+        return list(snapshot_infos(self._handle.snapshots, known=read_before, newest=newest))
+
+    def audit(self) -> PaimonAudit:
+        return PaimonAudit(self._handle)
+
+    def expiry_source(self) -> PaimonExpirySource:
+        return PaimonExpirySource(self._handle)
+
+    def expire(self, snapshot_ids: Sequence[int]) -> Expired:
+        return PaimonExpiry(self._handle).expire(snapshot_ids)

@@ -1,0 +1,211 @@
+"""The values of the contract: what rooms and adapters hand each other. No behaviour, no handles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from paimon_sink.core.clock import Moment
+from paimon_sink.core.condition_text import Comparison
+from paimon_sink.core.messages import DataFile
+from paimon_sink.formats.ledger import Ledger
+
+# ---------------------------------------------------------------- commit
+
+
+@dataclass(frozen=True)
+class Head:
+    """The table as one attempt saw it: its identity, its newest snapshot, and the id of the one to put on top.
+
+    Adapters add what they need of it for the next step, in a class of their own.
+    """
+
+    table_identity: str
+    snapshot_id: int | None
+    next_snapshot_id: int
+    ledger: Ledger
+    watermark_ms: int | None = None
+    """As far as event time is known to have come. None where no snapshot says."""
+
+
+class CommitKind(Enum):
+    """What a commit does to the rows already there."""
+
+    APPEND = "append"
+    OVERWRITE_PARTITIONS = "dynamic overwrite"
+    OVERWRITE = "overwrite"
+    REWRITE = "compaction"
+    """The files in ``Plan.removed``, by others with the same rows."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One batch, folded from its messages: what to publish, as whom, against which table."""
+
+    commit_user: str
+    batch_id: int | None
+    """None for a one-shot batch write: it is in no ledger and is never replayed."""
+    query_id: str | None
+    files: tuple[DataFile, ...]
+    kind: CommitKind
+    table_identity: str | None
+    """None when no task reported, so that none saw a table."""
+    schema_ids: frozenset[int]
+    planned: Moment | None = None
+    """Before any of its files was begun, by the clocks of the driver. None: nobody can say how old they are."""
+    removed: frozenset[str] = frozenset()
+    """Paths of the files that a compaction replaces."""
+    watermark_ms: int | None = None
+    """The least over the tasks that saw an event time. What the snapshot says is in its :class:`SnapshotDraft`."""
+    in_any_order: bool = False
+    """Whether ``batch_id`` is a job's identifier, after which smaller ones may come. A stream's only go up."""
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """An append, or a replacement of the written partitions, with no file written."""
+        return not self.files and not self.removed and self.kind is not CommitKind.OVERWRITE
+
+
+@dataclass(frozen=True)
+class SnapshotDraft:
+    """What one attempt is to publish: a plan, and what its snapshot says beside it."""
+
+    plan: Plan
+    commit_id: str
+    """Unique a commit: it tells the snapshot from anybody else's."""
+    ledger: Ledger
+    """As it is with this commit in."""
+    watermark_ms: int | None
+    created_ms: int
+    properties: Callable[[], Mapping[str, str]]
+    """To be called last, once all that the snapshot names is written: one of them tells how long that took."""
+
+
+class PutOutcome(Enum):
+    """What is known of a prepared snapshot after a put or a read-back."""
+
+    LANDED = "landed"
+    LOST = "lost"
+    ABSENT = "absent"
+
+
+# ---------------------------------------------------------------- history
+
+
+@dataclass(frozen=True)
+class SnapshotInfo:
+    """One snapshot, as the table's own metadata tells it. Adapters keep what they read in a class of their own."""
+
+    snapshot_id: int
+    kind: str
+    """The format's own word for it: append, overwrite, compact, …"""
+    commit_user: str | None
+    batch_id: int | None
+    """None where the snapshot is no batch of anybody's stream."""
+    query_id: str | None
+    commit_id: str | None
+    """None where another engine published it."""
+    at_ms: int
+    rows: int | None
+    """Rows in the table from here on, as the snapshot states it; None where it does not."""
+    rows_added: int | None
+    """Less the rows it took out."""
+    properties: Mapping[str, str]
+    files_added: int | None = None
+    """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
+    bytes_added: int | None = None
+    watermark_ms: int | None = None
+    is_rewrite: bool = False
+    """Whether it only put rows into other files, as a compaction does: none came, none went."""
+
+
+# ---------------------------------------------------------------- files and splits
+
+
+@dataclass(frozen=True)
+class ClosedFile:
+    """A finished Parquet file as the writer saw it, before the format describes it."""
+
+    path: str
+    partition: tuple[Any, ...]
+    size_bytes: int
+    footer: pq.FileMetaData
+    null_counts: Mapping[str, int]
+    nan_counts: Mapping[str, int]
+    """Of every floating column."""
+
+    @property
+    def nan_columns(self) -> frozenset[str]:
+        return frozenset(name for name, count in self.nan_counts.items() if count)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What rows have to meet at least. It leaves out what holds no such row; whoever reads compares the rows."""
+
+    column: str
+    comparison: Comparison
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """A piece of one snapshot that one reader task reads. ``body`` is the format's own encoding."""
+
+    body: bytes
+    rows: int
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A data file of the newest snapshot. ``path`` is relative to the table."""
+
+    path: str
+    partition: tuple[str | None, ...]
+    rows: int
+    size_bytes: int
+    encode: Callable[[], bytes] = field(compare=False, repr=False)
+    """The body of its split, made when it is asked for: most files of a large table are only counted."""
+
+    @property
+    def split(self) -> Split:
+        """What reads this file alone."""
+        return Split(self.encode(), self.rows)
+
+
+# ---------------------------------------------------------------- expiry
+
+
+@dataclass(frozen=True)
+class SnapshotLineage:
+    """Snapshots that follow each other, with what the table itself says of their keeping."""
+
+    oldest_first: Iterable[SnapshotInfo]
+    """Read as far as it is asked for."""
+    size: Callable[[], int]
+    keep_last: int = 1
+    keep_ms: int = 0
+    only_by_age: bool = False
+    """Snapshots that nothing stands on: how many there are says nothing of them."""
+
+
+@dataclass(frozen=True)
+class Expired:
+    """What was removed. Files that could not be deleted after their snapshot was gone are left to ``clean``."""
+
+    snapshot_ids: tuple[int, ...] = ()
+    data_files: int = 0
+    metadata_files: int = 0
+    left_behind: int = 0

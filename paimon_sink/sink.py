@@ -1,0 +1,178 @@
+"""A sink below Spark: Arrow batches in, one snapshot a batch out, exactly once. Composed from options in one place.
+
+Each of ``write``, ``commit`` and ``abort`` may run in another process, on a sink of its own: it is a frozen value that
+travels. Spark's writers wrap it; whoever has Arrow batches and no Spark uses it as it is::
+
+    sink = Sink.of({"warehouse": "…", "table": "sales.orders", "commitUser": "loader"})
+    message = sink.write(batches, schema=schema)
+    sink.commit([message], batch_id=7)
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from paimon_sink.commit.coordinator import Coordinator, Outcome
+from paimon_sink.commit.decide import Policy
+from paimon_sink.commit.fold import fold, fold_job
+from paimon_sink.core.clock import Moment, SystemClock
+from paimon_sink.core.columns import alike
+from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.core.schema import align
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_table, open_to_write, parse_options
+from paimon_sink.formats.values import Plan
+from paimon_sink.listen.loading import check_listeners, load_listeners
+from paimon_sink.maintain.after_commit import post_commit_maintenance
+from paimon_sink.write.event_time import event_time_of
+from paimon_sink.write.task import TaskSettings, write_task
+
+__all__ = ["Sink", "TaskSettings"]
+
+log = logging.getLogger(__name__)
+
+Messages = Sequence[TaskMessage | None]
+
+
+def _now() -> Moment:
+    return Moment.by(SystemClock())
+
+
+@dataclass(frozen=True)
+class Sink:
+    """One writer of one table."""
+
+    options: Options
+    overwrite: bool = False
+    is_stream: bool = True
+    """Batches with numbers that only go up, rather than one job. A batch write inside a stream's ``foreachBatch`` runs
+    under the stream's batch id, which is not its own."""
+    planned: Moment = field(default_factory=_now)
+    """Travels to the tasks and comes back in their messages: their own clocks are not asked."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], *, overwrite: bool = False, is_stream: bool = True) -> Sink:
+        """The sink that these options describe. Raises ``OptionError`` with all of their problems."""
+        purpose = Purpose.STREAM_WRITE if is_stream else Purpose.BATCH_WRITE
+        return cls(parse_options(options, purpose=purpose), overwrite, is_stream)
+
+    # ------------------------------------------------------------ before the first row
+
+    def check(self, schema: pa.Schema) -> None:
+        """Open or create the table, and refuse what does not fit. Whether case matters is known only to the tasks."""
+        check_listeners(self.options.listeners, self.options.table)
+        if self._only_tasks_may_create(schema):
+            return
+        table = self._open_to_write(schema, case_sensitive=False)
+        check_listeners(self.options.listeners, self.options.table, table)
+        align(schema, table.schema, table=table.label, case_sensitive=False)
+        event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)
+
+    def _only_tasks_may_create(self, schema: pa.Schema) -> bool:
+        """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
+
+        Spark hands its settings to tasks and to nobody who plans.
+        """
+        if not alike(schema):
+            return False
+        try:
+            open_table(self.options.table)
+        except TableNotFoundError:
+            return self.options.table.create_table
+        return False
+
+    def _open_to_write(self, schema: pa.Schema, *, case_sensitive: bool) -> Table:
+        return open_to_write(
+            self.options.table, schema, compression=self.options.write.compression, case_sensitive=case_sensitive
+        )
+
+    # ------------------------------------------------------------ tasks
+
+    def write(
+        self, batches: Iterator[pa.RecordBatch], *, schema: pa.Schema, task: TaskSettings | None = None
+    ) -> TaskMessage:
+        """Write the rows of one task. The message names its files; nothing is published."""
+        task = task or TaskSettings()
+        table = self._open_to_write(schema, case_sensitive=task.case_sensitive)
+        message = write_task(
+            batches,
+            table=table,
+            incoming=schema,
+            case_sensitive=task.case_sensitive,
+            target_bytes=self.options.write.target_file_size_bytes,
+            query_id=task.query_id,
+            batch_id=task.batch_id if self.is_stream else None,
+            event_time=event_time_of(
+                self.options.write, table.schema, table=table.label, case_sensitive=task.case_sensitive
+            ),
+            planned=self.planned,
+        )
+        is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
+        return replace(message, dynamic_overwrite=True) if is_dynamic else message
+
+    # ------------------------------------------------------------ driver
+
+    def commit(self, messages: Messages, batch_id: int | None = None) -> Outcome | None:
+        """Publish what the tasks wrote, once, however often this is called. None: there was nothing to publish.
+
+        A stream gives the number of its batch; a job has its identifier in the options, or none.
+        """
+        plan = self._plan(messages, batch_id)
+        if plan is None:
+            return None
+        coordinator = self._coordinator()
+        outcome = coordinator.commit(plan)
+        if outcome.snapshot_id is not None and not outcome.already_committed:
+            target_bytes = self.options.write.target_file_size_bytes
+            post_commit_maintenance(coordinator.table, self.options.upkeep, plan, target_bytes=target_bytes)
+        return outcome
+
+    def _plan(self, messages: Messages, batch_id: int | None) -> Plan | None:
+        table, options = self.options.table.label, self.options.commit
+        if not self.is_stream:
+            return fold_job(
+                messages, table=table, options=options, overwrite=self.overwrite, unique_id=str(uuid.uuid4())
+            )
+        assert batch_id is not None, "a stream numbers its batches"
+        return fold(messages, table=table, options=options, batch_id=batch_id, overwrite=self.overwrite)
+
+    def abort(self, messages: Messages, batch_id: int | None = None) -> None:
+        """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
+        try:
+            query_id = next((message.query_id for message in messages if message is not None), None)
+            self._coordinator().abort(
+                messages,
+                commit_user=self.options.commit.commit_user or query_id,
+                batch_id=batch_id if self.is_stream else self.options.commit.commit_identifier,
+            )
+        except (PwcError, OSError) as error:
+            log.warning("Left the files of an aborted write to %s behind: %s", self.options.table.label, error)
+
+    def _coordinator(self) -> Coordinator:
+        options = self.options
+        try:
+            # What is done after the commit may write, too.
+            table = open_table(options.table, compression=options.write.compression)
+        except TableNotFoundError as error:
+            raise TableChangedError.dropped(options.table.label) from error
+        policy = Policy(
+            on_rewind=options.commit.on_rewind,
+            on_ledger_lost=options.commit.on_ledger_lost,
+            takeover=options.commit.takeover,
+            ledger_retention_ms=options.commit.ledger_retention_ms,
+        )
+        return Coordinator(
+            table,
+            policy,
+            options.commit.snapshot_properties,
+            target_file_bytes=options.write.target_file_size_bytes,
+            watermark_idle_ms=options.commit.watermark_idle_ms,
+            listeners=load_listeners(options.listeners, options.table, table),
+        )
