@@ -20,6 +20,8 @@ PYTEST_ARGS ?=
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
 export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
+# Without bytecode each of hundreds of processes compiles the package again, and pytest rewrites each of its modules.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
@@ -29,9 +31,7 @@ READYFLINK := $(VENVFLINK)/.installed
 PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
 
-# Many of them wait for a server, so there is one more than cores.
-PARALLEL := -n 3 --dist loadgroup
-PARALLEL_SPARK := -n 2 --dist loadgroup
+PARALLEL := -n 2 --dist loadgroup
 
 .PHONY: help
 help: ## Show this list
@@ -88,18 +88,25 @@ TIMES := .test-times
 
 .PHONY: test
 test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
+	@echo "Tests without Spark beside tests with Spark …"
+	@$(MAKE) --no-print-directory -j 2 test-plain test-spark
+
+.PHONY: test-plain
+test-plain: browser $(READY) ## The part of `make test` without Spark
 	@mkdir -p $(TIMES)
-	@echo "Tests without Spark, S3 included, three at a time …"
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
-	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
-	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
-	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
+
+# One worker has the session, the other starts drivers and clusters.
+.PHONY: test-spark
+test-spark: java $(READY) ## The part of `make test` with Spark, and a few of its tests again on a cluster and behind Spark Connect
+	@mkdir -p $(TIMES)
+	@$(VENV)/bin/pytest $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
 	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need no server, no Spark and no browser
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow and not browser and not long' $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not s3 and not slow and not browser and not long' $(PYTEST_ARGS)
 
 .PHONY: test-times
 test-times: $(READY) ## Write docs/test-times.md: where the time of the last `make test` went
@@ -109,11 +116,11 @@ test-times: $(READY) ## Write docs/test-times.md: where the time of the last `ma
 
 .PHONY: test-matrix
 test-matrix: java $(READY) ## Every test in one place (PLACE=paimon-s3), also those that `make test` runs in its reference place only
-	@PWC_PLACES=$(PLACE) $(VENV)/bin/pytest $(PARALLEL_SPARK) $(PYTEST_ARGS)
+	@PWC_PLACES=$(PLACE) $(VENV)/bin/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: java $(READY) ## What repeats at length: kills at every step, races, a soak, the demo in each format
-	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m long $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest $(PARALLEL) -m long $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of two workers
@@ -142,7 +149,7 @@ integration: test-minio ## The whole S3 suite and long runs on a real MinIO serv
 .PHONY: test-minio
 test-minio: java $(READY) ## Only the S3 suite, on MinIO
 	@PWC_PLACES=all scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
-	@PWC_PLACES=all scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
+	@PWC_PLACES=all scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and spark' $(PYTEST_ARGS)
 
 .PHONY: minio
 minio: $(READY) ## Build MinIO outside the repository, if it is not there yet, and say where
@@ -197,13 +204,13 @@ fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CO
 
 # ---------------------------------------------------------------- benchmarks
 
-# Alone on the machine: two at once measure each other.
-.NOTPARALLEL: bench
+# Alone on the machine: two at once measure each other. Spark 4.1 is the newest for which there are both JVM connectors.
+BENCHMARKS := bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
+	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth
 
-# Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
-bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
+bench: ## All benchmarks, into benchmarks/results (many hours)
+	@for benchmark in $(BENCHMARKS); do $(MAKE) --no-print-directory $$benchmark; done
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)

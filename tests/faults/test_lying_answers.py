@@ -18,9 +18,6 @@ from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.lying_table import Answer, LyingTable
 
-# What an answer means depends on the put, and that differs between places.
-pytestmark = pytest.mark.witness
-
 
 def lying(lake: Lake, table: LyingTable, *, puts_per_attempt: int = 3) -> Coordinator:
     return coordinator(lake, table, bounds=Bounds(puts_per_attempt=puts_per_attempt))
@@ -38,6 +35,7 @@ def once(action: Callable[[], object]) -> Callable[[], None]:
     return act
 
 
+@pytest.mark.witness
 @pytest.mark.fault(20, 22, 23)
 @pytest.mark.parametrize(
     "answers",
@@ -79,6 +77,7 @@ def test_a_read_back_that_fails_once_is_tried_again(lake: Lake) -> None:
     assert table.discarded == 0
 
 
+@pytest.mark.witness
 @pytest.mark.fault(24)
 @pytest.mark.parametrize(
     ("answers", "landed"),
@@ -129,6 +128,7 @@ def test_a_put_that_lands_after_the_outcome_was_called_unknown_is_recognised_by_
     assert set(lake.files_of([message])) <= set(lake.data_files())
 
 
+@pytest.mark.witness
 @pytest.mark.fault(22)
 def test_a_put_that_arrives_after_its_replay_was_committed_changes_nothing(lake: Lake) -> None:
     lake.append(6, rows(1))
@@ -144,6 +144,7 @@ def test_a_put_that_arrives_after_its_replay_was_committed_changes_nothing(lake:
     assert lake.ids() == [1, 2, 3]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(21, 23)
 @pytest.mark.parametrize("answer", [Answer.LANDS_AND_RAISES, Answer.LANDS_AND_DENIES], ids=lambda a: str(a.value))
 def test_a_put_that_landed_is_recognised_under_the_snapshot_of_another_writer(lake: Lake, answer: Answer) -> None:
@@ -186,6 +187,7 @@ def test_a_put_that_landed_is_recognised_under_what_another_engine_put_on_top(
     assert table.discarded == 0
 
 
+@pytest.mark.witness
 @pytest.mark.fault(21)
 @pytest.mark.parametrize("answer", [Answer.RAISES, Answer.HONEST], ids=lambda a: str(a.value))
 def test_a_put_that_did_not_land_and_whose_place_was_taken_goes_on_top(lake: Lake, answer: Answer) -> None:
@@ -201,6 +203,7 @@ def test_a_put_that_did_not_land_and_whose_place_was_taken_goes_on_top(lake: Lak
     assert lake.ids() == [1, 2, 3]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(4, 20)
 def test_abort_after_a_commit_that_landed_and_raised_deletes_nothing(lake: Lake) -> None:
     messages = [lake.write(rows(1)), lake.write(rows(2))]
@@ -215,6 +218,7 @@ def test_abort_after_a_commit_that_landed_and_raised_deletes_nothing(lake: Lake)
     assert lake.ids() == [1, 2]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(27)
 def test_abort_of_a_batch_with_a_task_that_never_reported_deletes_the_files_of_the_others_only(lake: Lake) -> None:
     kept = lake.append(0, rows(1))
@@ -270,6 +274,7 @@ def test_a_put_into_the_place_of_an_expired_snapshot_is_not_taken_for_a_commit(
     assert lake.ids() == [0, 1, 10, 11, 12, 13]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(11, 21)
 @pytest.mark.parametrize(
     "answer", [Answer.LANDS_AND_RAISES, Answer.LANDS_AND_DENIES, Answer.RAISES], ids=lambda answer: str(answer.value)
@@ -322,6 +327,7 @@ def test_a_one_shot_write_that_landed_and_expired_before_its_read_back_is_in_onc
     assert lake.ids() == engine.read_ids() == [0, 1, 11, 12, 13]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(21)
 def test_a_one_shot_write_that_slept_is_never_acknowledged_without_being_in(lake: Lake, engine: OtherEngine) -> None:
     lake.append(0, rows(0))
