@@ -1,11 +1,12 @@
-"""Writes docs/fault-matrix.md to stdout: which test covers which fault, in which place, read off the tests themselves.
+"""Writes docs/fault-matrix.md to stdout: which test covers which fault, in which place and at which tier.
 
-Tests are collected, none is run, so it needs neither Spark nor S3.
+It is read off the tests themselves. They are collected, none is run, so it needs neither Spark nor S3.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.fault_marks import COVERING  # noqa: E402
-from tests.support.places import PLACES, Place, place_of, unmet_need  # noqa: E402
+from tests.support.places import PLACES, VARIABLE, Place, Tier, place_of, repeated, unmet_need  # noqa: E402
 
 # ---------------------------------------------------------------- the faults
 
@@ -114,6 +115,8 @@ REMARKS: dict[int, str] = {
 
 STORES = {"local": "local disk", "s3": "S3", "rest": "REST", "sqlite": "SQLite", "postgres": "PostgreSQL"}
 _WHOLE_MODULE_FROM = 6
+CONTRACT = "tests/formats/test_contract.py"
+"""Each test of it is a clause, which every place has to keep."""
 
 # ---------------------------------------------------------------- what was collected
 
@@ -124,6 +127,10 @@ class Collected:
 
     tests: dict[int, dict[tuple[str, str], set[str]]] = field(default_factory=lambda: defaultdict(dict))
     """Fault, then (file, test): the ids of the places it runs in. Empty for tests without a table."""
+    witnesses: dict[int, dict[tuple[str, str], set[str]]] = field(default_factory=lambda: defaultdict(dict))
+    """Of these, the places in which ``make test`` runs it."""
+    clauses: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Tests of the contract, and the places in which ``make test`` runs them, or which lack what they need."""
     lacking: dict[tuple[int, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     modules: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     spark: set[tuple[str, str]] = field(default_factory=set)
@@ -132,29 +139,49 @@ class Collected:
         for item in items:
             place, reason = place_of(item), unmet_need(item)
             if place is not None and reason is not None:
+                self._kept_as_clause(item, place)
                 for fault in faults_of(item):
                     self.lacking[fault, place.id].add(reason)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        repeating = repeated(session.items)
         for item in session.items:
-            file, test = item.nodeid.split("[")[0].split("::")
+            file, test = _name_of(item)
+            place = place_of(item)
             self.modules[file].add(test)
             if item.get_closest_marker("spark"):
                 self.spark.add((file, test))
             for fault in faults_of(item):
-                found = self.tests[fault].setdefault((file, test), set())
-                place = place_of(item)
+                everywhere = self.tests[fault].setdefault((file, test), set())
+                by_tier = self.witnesses[fault].setdefault((file, test), set())
                 if place is not None:
-                    found.add(place.id)
+                    everywhere.add(place.id)
+                    by_tier |= set() if item in repeating else {place.id}
+            if place is not None and item not in repeating:
+                self._kept_as_clause(item, place)
+
+    def _kept_as_clause(self, item: pytest.Item, place: Place) -> None:
+        file, test = _name_of(item)
+        if file == CONTRACT:
+            self.clauses[test].add(place.id)
 
     def in_place(self, fault: int, place: Place) -> int:
         """How many tests cover the fault there."""
-        return sum(place.id in where for where in self.tests[fault].values())
+        return sum(place.id in ids for ids in self.tests[fault].values())
+
+    def by_tier(self, fault: int, place: Place) -> int:
+        """How many of them ``make test`` runs there."""
+        return sum(place.id in ids for ids in self.witnesses[fault].values())
 
     def why_not(self, fault: int, place: Place) -> list[str]:
         given = [REASONS[key] for key in ((fault, place.id), (fault, "*")) if key in REASONS]
         return given[:1] or sorted(self.lacking[fault, place.id])
+
+
+def _name_of(item: pytest.Item) -> tuple[str, str]:
+    file, test = item.nodeid.split("[")[0].split("::")
+    return file, test
 
 
 def faults_of(item: pytest.Item) -> set[int]:
@@ -164,6 +191,7 @@ def faults_of(item: pytest.Item) -> set[int]:
 def collect() -> Collected:
     found = Collected()
     said = io.StringIO()
+    os.environ[VARIABLE] = "all"
     with redirect_stdout(said):
         status = pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", str(ROOT / "tests")], plugins=[found])
     if status != pytest.ExitCode.OK:
@@ -172,7 +200,7 @@ def collect() -> Collected:
 
 
 def unexplained(found: Collected) -> Iterator[str]:
-    """Faults, and places of faults, that have neither a test nor a reason; and marks that no fault has."""
+    """Faults, and places of faults, with neither a test nor a reason, or without a witness; marks that no fault has."""
     known = {fault for faults in SECTIONS.values() for fault in faults}
     yield from (f"There is no fault {fault}." for fault in sorted(set(found.tests) - known))
     names = {*found.modules, *(f"{file}::{test}" for file, tests in found.modules.items() for test in tests)}
@@ -181,6 +209,12 @@ def unexplained(found: Collected) -> Iterator[str]:
         for place in PLACES:
             if not found.in_place(fault, place) and not found.why_not(fault, place):
                 yield f"Fault {fault} has neither a test in {place.id} nor a reason."
+            if found.in_place(fault, place) and not found.by_tier(fault, place):
+                yield f"Fault {fault} has tests in {place.id} and no witness: mark one of them."
+    for clause in sorted(found.modules[CONTRACT]):
+        for place in PLACES:
+            if place.id not in found.clauses[clause]:
+                yield f"The clause {clause} has no witness in {place.id}: mark it."
 
 
 # ---------------------------------------------------------------- the page
@@ -190,9 +224,13 @@ def page(found: Collected) -> str:
     blocks = [
         "# Faults and the tests that cover them",
         "Generated by `make docs` from the marks on the tests; a test keeps it true. A number says how many tests "
-        "cover the fault in that place. Where there is none, the reason stands below the table. After each "
-        "test in `tests/faults` its table is verified as `pwc verify` does it, unless the test damages it: every file "
-        "that a snapshot names is there, and no batch is in twice.",
+        "cover the fault in that place. Where there is none, the reason stands below the table: what a place cannot "
+        "do. After each test in `tests/faults` its table is verified as `pwc verify` does it, unless the test damages "
+        "it: every file that a snapshot names is there, and no batch is in twice.",
+        f"Places have tiers. The reference places ({_named(_ids(Tier.REFERENCE))}) run every test in `make test`. "
+        f"Their siblings ({_named(_ids(Tier.SIBLING))}) have the same ledger and another put or another store; there "
+        "`make test` runs the witnesses of each fault, marked below, in their first form, and `make test-matrix "
+        "PLACE=…` runs everything. “2 of 17” says both.",
     ]
     for section, faults in SECTIONS.items():
         blocks += [f"## {section}", table(found, faults), *gaps(found, faults)]
@@ -204,11 +242,15 @@ def page(found: Collected) -> str:
 
 def table(found: Collected, faults: Mapping[int, str]) -> str:
     header = ["#", "fault", *(f"{place.format.capitalize()}, {STORES[place.store]}" for place in PLACES)]
-    body = [
-        [str(fault), title, *(str(found.in_place(fault, place) or "none") for place in PLACES)]
-        for fault, title in faults.items()
-    ]
+    body = [[str(fault), title, *(cell(found, fault, place) for place in PLACES)] for fault, title in faults.items()]
     return "\n".join([row(header), row(["--:", "---", *("--:" for _ in PLACES)]), *map(row, body)])
+
+
+def cell(found: Collected, fault: int, place: Place) -> str:
+    tests, witnesses = found.in_place(fault, place), found.by_tier(fault, place)
+    if not tests:
+        return "none"
+    return str(tests) if place.tier is Tier.REFERENCE else f"{witnesses} of {tests}"
 
 
 def gaps(found: Collected, faults: Iterable[int]) -> list[str]:
@@ -240,10 +282,24 @@ def lines(found: Collected, fault: int) -> Iterator[str]:
         with_spark = ", with Spark" if any((file, name) in found.spark for name in names) else ""
         if len(names) >= _WHOLE_MODULE_FROM and set(names) == found.modules[file]:
             where = {place for name in names for place in tests[file, name]}
-            yield f"- `{file}`{with_spark}: all {len(names)} tests{_places(where)}"
+            witnesses = sum(_is_witness(found, fault, (file, name)) for name in names)
+            marked = f", {witnesses} of them witnesses" if witnesses else ""
+            yield f"- `{file}`{with_spark}: all {len(names)} tests{marked}{_places(where)}"
             continue
         yield f"- `{file}`{with_spark}"
-        yield from (f"  - `{name}`{_places(tests[file, name])}" for name in names)
+        for name in names:
+            marked = ", witness" if _is_witness(found, fault, (file, name)) else ""
+            yield f"  - `{name}`{marked}{_places(tests[file, name])}"
+
+
+def _is_witness(found: Collected, fault: int, test: tuple[str, str]) -> bool:
+    """Whether siblings run it beside a reference place."""
+    ids = found.witnesses[fault][test]
+    return len(ids) > 1 and bool(ids & _ids(Tier.SIBLING))
+
+
+def _ids(tier: Tier) -> set[str]:
+    return {place.id for place in PLACES if place.tier is tier}
 
 
 def _places(ids: set[str]) -> str:

@@ -1,4 +1,8 @@
-"""Fixtures every test may use: the S3 server of this run, and a place for tables on each store."""
+"""Fixtures every test may use: the S3 server of this run, the places for tables, and a lake in each of them.
+
+``place`` says where a test runs: a ``Place``, one after the other. ``lake`` is a warehouse there. A module or directory
+whose tests run in fewer places has a ``place`` of its own.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from hypothesis import settings
 from tests.rest_server import RestCatalogServer
 from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
-from tests.support.places import Place, places, unmet_need
+from tests.support.places import Place, left_out, places
 from tests.support.postgres import postgres_server
 from tests.support.s3 import S3Server, export, s3_server, seaweedfs
 
@@ -52,12 +56,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark modules that were written for a fault; leave out what a place lacks (docs/fault-matrix.md says why)."""
+    """Mark modules that were written for a fault; leave out what a place cannot do or need not repeat.
+
+    docs/fault-matrix.md says what that is.
+    """
     mark_modules(items)
-    lacking = [item for item in items if unmet_need(item) is not None]
-    if lacking:
-        config.hook.pytest_deselected(items=lacking)
-        items[:] = [item for item in items if unmet_need(item) is None]
+    leaving = left_out(items)
+    if leaving:
+        config.hook.pytest_deselected(items=leaving)
+        left = set(leaving)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")
@@ -135,8 +143,14 @@ def iceberg_postgres_lake(postgres: str, tmp_path: Path) -> Lake:
     )
 
 
-@pytest.fixture(params=places("local", "s3"))
-def lake(request: pytest.FixtureRequest) -> Lake:
-    """A warehouse on every store."""
+@pytest.fixture(params=places())
+def place(request: pytest.FixtureRequest) -> Place:
+    """Every place a table can live."""
     where: Place = request.param
-    return where.lake(request)
+    return where
+
+
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    """A warehouse in the place of this test."""
+    return place.lake(request)

@@ -19,10 +19,15 @@ def pwc(*arguments: str, **environment: str) -> Result:
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
-    """Seven files in two partitions."""
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    found = where.lake(request).with_options(partitionBy="day")
+    return where
+
+
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    """Seven files in two partitions."""
+    found = place.lake(request).with_options(partitionBy="day")
     for number in range(7):
         found.append(number, rows(number, day="ab"[number % 2]))
     return found

@@ -22,9 +22,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "history.md"
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def pwc(*arguments: str, columns: int = 80) -> Result:
@@ -53,6 +53,7 @@ def test_the_keys_for_machines_are_those_of_the_page(local_lake: Lake, tmp_path:
     assert (printed if part == "totals" else printed[0]).keys() == documented
 
 
+@pytest.mark.witness
 def test_for_machines_every_figure_is_what_was_written(lake: Lake) -> None:
     stream, nightly = lake.with_options(commitUser="stream"), lake.with_options(commitUser="nightly")
     message = stream.append(0, rows(1, 2, 3))

@@ -35,9 +35,9 @@ PLOTS = [
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def pwc(*arguments: str) -> Result:

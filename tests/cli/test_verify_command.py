@@ -11,7 +11,14 @@ from paimon_sink.cli.main import cli
 from tests.support.batches import path_in
 from tests.support.command_line import named
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 from tests.support.s3 import S3Server
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def place(request: pytest.FixtureRequest) -> Place:
+    where: Place = request.param
+    return where
 
 
 def pwc(*arguments: str) -> Result:
@@ -36,6 +43,7 @@ def test_a_whole_table_ends_well(lake: Lake) -> None:
     assert (figures["snapshots"], figures["data files"], figures["rows"]) == ("1", "1", "3")
 
 
+@pytest.mark.witness
 def test_a_lost_file_is_said_and_the_status_is_1(lake: Lake) -> None:
     lake.append(0, rows(1, 2, 3))
     lost = lose_a_file(lake)

@@ -23,9 +23,9 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def pwc(*arguments: str, columns: int = 80) -> Result:

@@ -18,9 +18,9 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("local", "s3", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def watcher(lake: Lake, *, window: int = 200) -> Watcher:
@@ -52,6 +52,7 @@ class _Broken:
         self.table.commits.load_head = looking  # type: ignore[method-assign,assignment]
 
 
+@pytest.mark.witness
 def test_batches_are_seen_as_they_arrive(lake: Lake) -> None:
     lake.append(0, rows(1))
     watching = watcher(lake)
@@ -192,6 +193,7 @@ def test_the_first_reading_has_to_go_well(local_lake: Lake) -> None:
         watcher(local_lake).first()
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("where", places("local", "s3", format="paimon"))
 def test_a_reading_costs_the_same_however_many_snapshots_there_are(
     where: Place, request: pytest.FixtureRequest

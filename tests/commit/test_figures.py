@@ -15,9 +15,9 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 @dataclass

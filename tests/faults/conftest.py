@@ -8,15 +8,8 @@ import pytest
 
 from tests.support.engines import OtherEngine, other_engine
 from tests.support.lake import Lake
-from tests.support.places import PLACES, Place, places
+from tests.support.places import PLACES
 from tests.support.whole import assert_whole
-
-
-@pytest.fixture(params=places())
-def lake(request: pytest.FixtureRequest) -> Lake:
-    """A warehouse in every place."""
-    where: Place = request.param
-    return where.lake(request)
 
 
 @pytest.fixture(autouse=True)

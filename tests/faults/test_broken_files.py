@@ -7,21 +7,21 @@ import pytest
 from paimon_sink.core.errors import CorruptTableError, PwcError
 from tests.support.engines import OtherEngine
 from tests.support.lake import Lake, rows
-from tests.support.places import forms
 
 pytestmark = [pytest.mark.fault(38), pytest.mark.damages]
 
 
+@pytest.mark.witness
 @pytest.mark.needs("a snapshot file")
 @pytest.mark.parametrize(
     "data",
-    forms(
+    [
         pytest.param(b"", id="empty"),
         pytest.param(b'{"version": 3, "id": 2', id="cut off"),
         pytest.param(b"[]", id="another shape"),
         pytest.param(b"{}", id="no fields"),
         pytest.param(b"\x00\xff\xfe", id="no text"),
-    ),
+    ],
 )
 def test_a_corrupt_snapshot_is_named_and_nothing_is_committed(lake: Lake, engine: OtherEngine, data: bytes) -> None:
     lake.append(0, rows(0))
@@ -38,10 +38,11 @@ def test_a_corrupt_snapshot_is_named_and_nothing_is_committed(lake: Lake, engine
         lake.history()
 
 
+@pytest.mark.witness
 @pytest.mark.needs("a ledger to damage")
 @pytest.mark.parametrize(
     "ledger",
-    forms(
+    [
         pytest.param("", id="empty"),
         pytest.param('{"version": 1', id="cut off"),
         pytest.param("[]", id="another shape"),
@@ -50,7 +51,7 @@ def test_a_corrupt_snapshot_is_named_and_nothing_is_committed(lake: Lake, engine
         pytest.param('{"version": 1, "complete": true, "users": {"test": [1]}}', id="a short entry"),
         pytest.param('{"version": 1, "complete": true, "users": {"test": ["x", null, "c", 1, 1]}}', id="no number"),
         pytest.param('{"version": 99, "complete": true, "users": {}}', id="a later version"),
-    ),
+    ],
 )
 def test_a_corrupt_ledger_is_named_and_nothing_is_committed(lake: Lake, engine: OtherEngine, ledger: str) -> None:
     lake.append(0, rows(0))
@@ -65,14 +66,15 @@ def test_a_corrupt_ledger_is_named_and_nothing_is_committed(lake: Lake, engine: 
     assert set(lake.files_of([message])) <= set(lake.data_files())
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("which", [0, -1], ids=["first", "last"])
 @pytest.mark.parametrize(
     "data",
-    forms(
+    [
         pytest.param(b"garbage", id="garbage"),
         pytest.param(b"", id="empty"),
         pytest.param(b"Obj\x01", id="cut off"),
-    ),
+    ],
 )
 def test_a_corrupt_manifest_list_is_named_and_nothing_is_committed(
     lake: Lake, engine: OtherEngine, which: int, data: bytes
@@ -105,6 +107,7 @@ def test_a_manifest_list_that_is_gone_is_named_and_nothing_is_committed(
     assert lake.history() == before
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("data", [b"garbage", None], ids=["garbage", "gone"])
 def test_a_broken_manifest_fails_an_overwrite_by_name_and_leaves_the_table_alone(
     lake: Lake, engine: OtherEngine, data: bytes | None
@@ -132,6 +135,7 @@ def test_a_broken_manifest_of_the_batch_that_is_in_is_named_to_its_replay(lake: 
     assert lake.data_files() == lake.files_of([first, replay])
 
 
+@pytest.mark.witness
 @pytest.mark.needs("a schema file")
 def test_a_corrupt_schema_is_named_before_a_row_is_written(lake: Lake, engine: OtherEngine) -> None:
     lake.append(0, rows(0))

@@ -22,7 +22,7 @@ from tests.support.engines import OtherEngine, other_engine
 from tests.support.interleave import Run, every_order, once_at, run_in_order
 from tests.support.lake import Lake, rows
 from tests.support.lying_table import Answer, LyingTable
-from tests.support.places import forms, places
+from tests.support.places import places
 from tests.support.victims import RETURNED, RIVAL_ID, TELL_STEPS, killed_compaction
 
 COMPACTED = ("compact", "replace")
@@ -31,9 +31,8 @@ DAYS = ("monday", None, "a/b")
 
 
 def at(*steps: Step | None) -> list[Any]:
-    """The first of the steps in every place, the others where tests are quick."""
-    first, *others = [pytest.param(step, id="the end" if step is RETURNED else str(step.value)) for step in steps]
-    return forms(first, *others)
+    """Of a witness, the first of the steps is the one that sibling places run."""
+    return [pytest.param(step, id="the end" if step is RETURNED else str(step.value)) for step in steps]
 
 
 def parted(lake: Lake) -> Lake:
@@ -79,7 +78,6 @@ def test_small_files_become_one_a_partition_and_rows_and_their_order_stay(lake: 
     assert sorted(engine.follow(first)) == list(range(1, 10))
 
 
-@pytest.mark.needs("every form")
 def test_a_table_without_partitions_and_what_is_compacted_already(lake: Lake, engine: OtherEngine) -> None:
     filled(lake)
 
@@ -110,7 +108,6 @@ def test_batches_are_known_again_and_the_ledger_is_as_it_was(lake: Lake) -> None
     assert lake.batch_ids() == [*range(6), 3, 6]
 
 
-@pytest.mark.needs("every form")
 def test_a_user_who_is_silent_for_long_stays_in_the_ledger(lake: Lake) -> None:
     """How long that may be is for the writers to say, and a compaction knows nothing of their options."""
     long_ago = FakeClock(int(time.time() * 1000) - 400 * 24 * 3600 * 1000)
@@ -126,7 +123,6 @@ def test_a_user_who_is_silent_for_long_stays_in_the_ledger(lake: Lake) -> None:
     assert lake.ids() == [7, 8]
 
 
-@pytest.mark.needs("every form")
 def test_files_with_other_rows_are_never_put_in_place_of_these(lake: Lake) -> None:
     filled(lake, 3)
     [ready] = rewritten(lake)
@@ -139,7 +135,6 @@ def test_files_with_other_rows_are_never_put_in_place_of_these(lake: Lake) -> No
     assert len(live(lake)) == len(lake.data_files()) == 3
 
 
-@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_files_of_an_older_schema_are_rewritten_with_the_columns_of_today(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -154,7 +149,6 @@ def test_files_of_an_older_schema_are_rewritten_with_the_columns_of_today(lake: 
     assert lake.read() == expected
 
 
-@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_a_column_that_came_after_the_table_was_opened_is_not_lost(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -165,7 +159,6 @@ def test_a_column_that_came_after_the_table_was_opened_is_not_lost(lake: Lake, e
         compact(lake, opened)
 
 
-@pytest.mark.needs("every form")
 @pytest.mark.needs("schema changes")
 def test_a_column_that_goes_while_files_are_rewritten_ends_it_without_a_trace(lake: Lake, engine: OtherEngine) -> None:
     filled(lake, 2)
@@ -183,6 +176,7 @@ def test_a_column_that_goes_while_files_are_rewritten_ends_it_without_a_trace(la
 # ---------------------------------------------------------------- others at the same time
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("step", at(Step.BEFORE_PUT, Step.WRITE_STARTED, Step.AFTER_LOOK))
 def test_an_append_in_between_costs_a_round_and_no_more(lake: Lake, engine: OtherEngine, step: Step) -> None:
     filled(lake)
@@ -223,7 +217,6 @@ def test_files_that_others_replace_meanwhile_are_left_to_them(
     assert engine.stray_metadata() == []
 
 
-@pytest.mark.needs("every form")
 def test_only_the_partition_that_others_replaced_is_left_out(lake: Lake, engine: OtherEngine) -> None:
     lake = filled(parted(lake))
     ready = rewritten(lake)
@@ -237,7 +230,6 @@ def test_only_the_partition_that_others_replaced_is_left_out(lake: Lake, engine:
     assert len(lake.data_files()) == 6 + 2 + 1
 
 
-@pytest.mark.needs("every form")
 def test_files_that_expired_while_they_were_read_are_a_conflict_and_no_error(lake: Lake, engine: OtherEngine) -> None:
     lake = filled(parted(lake))
     planned = plan(lake.open(), target_bytes=TARGET)
@@ -250,7 +242,6 @@ def test_files_that_expired_while_they_were_read_are_a_conflict_and_no_error(lak
     assert lake.ids() == engine.read_ids() == [1, 2, 4, 5, 100]
 
 
-@pytest.mark.needs("every form")
 def test_old_files_go_with_the_snapshots_that_name_them(lake: Lake, engine: OtherEngine) -> None:
     filled(lake)
     compact(lake)
@@ -265,7 +256,7 @@ def test_old_files_go_with_the_snapshots_that_name_them(lake: Lake, engine: Othe
     assert lake.ids() == list(range(7))
 
 
-@pytest.mark.parametrize("lake", places("local"), indirect=True)
+@pytest.mark.parametrize("place", places("local"), indirect=True)
 def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None:
     names = (f"{lake.table}{number}" for number in itertools.count())
     kinds: set[tuple[str, ...]] = set()
@@ -292,6 +283,7 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
 # ---------------------------------------------------------------- crashes and answers that never came
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize(
     "step", at(Step.AFTER_PUT, *(step for step in Step if step not in (Step.AFTER_PUT, *TELL_STEPS)), RETURNED)
 )
@@ -318,6 +310,7 @@ def published(lake: Lake, *answers: Answer, failing_read_backs: int = 0) -> Comp
     return publish(table, ready, coordinator=commit)
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize(
     "answers",
     [
@@ -350,7 +343,6 @@ def test_while_the_outcome_is_not_known_no_file_goes(lake: Lake, answer: Answer)
     assert len(live(lake)) == 1
 
 
-@pytest.mark.needs("every form")
 def test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later(lake: Lake) -> None:
     filled(lake, 3)
     ready = rewritten(lake)
@@ -366,7 +358,6 @@ def test_a_put_without_an_answer_keeps_its_files_also_when_it_is_overtaken_later
     assert lake.ids() == [0, 1, 2]
 
 
-@pytest.mark.needs("every form")
 def test_new_files_that_were_cleaned_up_meanwhile_never_get_in(lake: Lake) -> None:
     filled(lake, 3)
     [ready] = rewritten(lake)
@@ -385,7 +376,6 @@ def iter_of(*actions: Callable[[], object]) -> Callable[[], object]:
     return lambda: left.pop(0)() if left else None
 
 
-@pytest.mark.needs("every form")
 def test_what_is_published_a_second_time_deletes_nothing(lake: Lake) -> None:
     filled(lake, 3)
     ready = rewritten(lake)

@@ -78,6 +78,7 @@ def test_a_replay_with_a_message_of_an_earlier_batch_deletes_no_live_file(local_
     assert local_lake.ids() == [1, 2]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(39)
 def test_a_message_that_names_one_file_and_describes_another_is_refused(lake: Lake) -> None:
     """What it describes would be published, what it names would be deleted."""
@@ -92,6 +93,7 @@ def test_a_message_that_names_one_file_and_describes_another_is_refused(lake: La
     assert lake.ids() == [1]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(37)
 def test_abort_deletes_no_file_of_the_table_s_own(lake: Lake) -> None:
     lake.append(0, rows(1))

@@ -29,6 +29,7 @@ def nothing_changed(lake: Lake, before: list[SnapshotInfo], *messages: PwcCommit
 # ---------------------------------------------------------------- queries and their names
 
 
+@pytest.mark.witness
 @pytest.mark.fault(8)
 def test_a_new_checkpoint_under_the_same_name_is_refused_and_drops_nothing(lake: Lake) -> None:
     lake.commit(0, of(lake, "first", 1))
@@ -55,6 +56,7 @@ def test_a_takeover_goes_on_under_the_new_query_and_locks_the_old_one_out(lake: 
     assert lake.ids() == [1, 2, 3]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(9)
 def test_two_live_queries_with_one_name_the_second_is_refused(lake: Lake) -> None:
     lake.commit(0, of(lake, "first", 1))
@@ -95,6 +97,7 @@ def test_a_query_without_a_name_is_known_by_its_id(lake: Lake) -> None:
     assert [found.commit_user for found in lake.history()] == ["first", "second"]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(10)
 def test_a_checkpoint_restored_from_a_backup_is_refused_and_skipped_on_request(lake: Lake) -> None:
     for batch in range(4):
@@ -113,6 +116,7 @@ def test_a_checkpoint_restored_from_a_backup_is_refused_and_skipped_on_request(l
     assert lake.batch_ids() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(16)
 def test_a_zombie_that_finishes_its_batch_after_its_successor_is_refused(lake: Lake) -> None:
     zombie = of(lake, "q", 100)
@@ -169,6 +173,7 @@ def under_foreign_snapshots(lake: Lake, engine: OtherEngine) -> None:
     engine.expire(2)
 
 
+@pytest.mark.witness
 @pytest.mark.fault(11)
 def test_a_replay_after_a_foreign_engine_expired_our_snapshots_doubles_nothing(lake: Lake, engine: OtherEngine) -> None:
     under_foreign_snapshots(lake, engine)
@@ -250,6 +255,7 @@ def test_a_later_batch_of_a_user_that_never_tried_one_is_new_although_history_ex
     assert lake.ids() == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(11)
 @pytest.mark.needs("a ledger that expires")
 def test_a_later_batch_is_refused_where_history_and_every_claim_are_gone(lake: Lake, engine: OtherEngine) -> None:
@@ -283,6 +289,7 @@ def job(lake: Lake, identifier: int, *ids: int) -> PwcCommitMessage:
     return message
 
 
+@pytest.mark.witness
 @pytest.mark.fault(12)
 def test_a_rerun_of_a_batch_job_is_a_no_op_and_cleans_up(lake: Lake) -> None:
     first = job(lake, 20260131, 1, 2)
@@ -506,6 +513,7 @@ def test_batch_writes_without_an_identifier_all_land(lake: Lake) -> None:
 # ---------------------------------------------------------------- other engines' marks
 
 
+@pytest.mark.witness
 @pytest.mark.fault(13)
 @pytest.mark.parametrize("commit_user", [None, "test"], ids=["their own user", "our user"])
 def test_a_foreign_batch_write_does_not_make_our_batches_look_committed(

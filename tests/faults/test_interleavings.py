@@ -21,10 +21,10 @@ FEWEST_ORDERS = 70
 
 
 @pytest.fixture(params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest")))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     """Seventy tables are quick on a disk, and take their time on S3 and in a database."""
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 @pytest.fixture
@@ -43,7 +43,6 @@ def paths(*plans: Plan) -> list[str]:
 
 
 @pytest.mark.fault(15)
-@pytest.mark.needs("quick puts")
 def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lake]) -> None:
     orders: set[str] = set()
 
@@ -70,7 +69,6 @@ def test_the_same_batch_twice_is_one_snapshot_in_every_order(lakes: Iterator[Lak
 
 
 @pytest.mark.fault(15)
-@pytest.mark.needs("quick puts")
 def test_the_same_messages_twice_delete_nothing_in_any_order(lakes: Iterator[Lake]) -> None:
     def play(choices: Sequence[int]) -> Run[Outcome]:
         lake = next(lakes)
@@ -88,7 +86,6 @@ def test_the_same_messages_twice_delete_nothing_in_any_order(lakes: Iterator[Lak
 
 
 @pytest.mark.fault(14, 18)
-@pytest.mark.needs("quick puts")
 def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator[Lake]) -> None:
     def play(choices: Sequence[int]) -> Run[Outcome]:
         lake = next(lakes)
@@ -110,7 +107,6 @@ def test_two_first_commits_of_two_users_both_land_in_every_order(lakes: Iterator
 
 
 @pytest.mark.fault(17)
-@pytest.mark.needs("quick puts")
 def test_an_overwrite_and_an_append_are_one_after_the_other_in_every_order(lakes: Iterator[Lake]) -> None:
     ends: set[tuple[int, ...]] = set()
 
@@ -133,7 +129,6 @@ def test_an_overwrite_and_an_append_are_one_after_the_other_in_every_order(lakes
 
 
 @pytest.mark.fault(16)
-@pytest.mark.needs("quick puts")
 def test_a_batch_and_its_successor_at_once_both_land_or_the_older_one_is_refused(lakes: Iterator[Lake]) -> None:
     ends: set[str] = set()
 

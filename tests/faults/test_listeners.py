@@ -47,6 +47,7 @@ def state(lake: Lake) -> list[int]:
     return known
 
 
+@pytest.mark.witness
 def test_each_batch_is_told_once_with_the_state_of_the_one_before(told: Lake, notes: Path) -> None:
     for batch in range(3):
         told.append(batch, rows(batch))
@@ -81,6 +82,7 @@ def test_an_empty_batch_is_none(told: Lake, notes: Path) -> None:
     assert batches_told(notes) == [0]
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED], ids=str)
 def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes: Path, step: Step | None) -> None:
     told.append(0, rows(0))
@@ -93,7 +95,6 @@ def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes
     assert told.ids() == [0, 1, 2]
 
 
-@pytest.mark.needs("quick puts")
 def test_killed_at_random_between_publish_and_tell_again_and_again(told: Lake, notes: Path) -> None:
     """The state is right, and everybody was told of everything in order."""
     dice = random.Random(7)
@@ -159,7 +160,6 @@ def test_its_last_error_is_on_record(told: Lake, notes: Path) -> None:
     assert progress.failed_ms is not None
 
 
-@pytest.mark.needs("quick puts")
 def test_one_that_is_far_behind_is_told_of_the_oldest_together(told: Lake, notes: Path) -> None:
     (notes.parent / "broken").touch()
     last = MOST_EVENTS + 4

@@ -17,7 +17,9 @@ from tests.support.engines import OtherEngine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.lying_table import Answer, LyingTable
-from tests.support.places import forms
+
+# What an answer means depends on the put, and that differs between places.
+pytestmark = pytest.mark.witness
 
 
 def lying(lake: Lake, table: LyingTable, *, puts_per_attempt: int = 3) -> Coordinator:
@@ -39,7 +41,7 @@ def once(action: Callable[[], object]) -> Callable[[], None]:
 @pytest.mark.fault(20, 22, 23)
 @pytest.mark.parametrize(
     "answers",
-    forms(
+    [
         pytest.param([Answer.LANDS_AND_RAISES], id="lands and raises"),
         pytest.param([Answer.LANDS_AND_DENIES], id="lands and denies"),
         pytest.param([Answer.RAISES], id="raises once"),
@@ -48,7 +50,7 @@ def once(action: Callable[[], object]) -> Callable[[], None]:
         pytest.param([Answer.RAISES, Answer.RAISES_AND_LANDS_LATER], id="raises, then raises and lands later"),
         pytest.param([Answer.RAISES, Answer.LANDS_AND_RAISES], id="raises, then lands and raises"),
         pytest.param([Answer.RAISES, Answer.LANDS_AND_DENIES], id="raises, then lands and denies"),
-    ),
+    ],
 )
 def test_a_put_with_a_lying_answer_is_committed_once(lake: Lake, answers: list[Answer]) -> None:
     lake.append(6, rows(1))
@@ -159,12 +161,12 @@ def test_a_put_that_landed_is_recognised_under_the_snapshot_of_another_writer(la
     assert table.discarded == 0
 
 
-ON_TOP = forms(
+ON_TOP = [
     pytest.param(lambda engine: engine.append(rows(3)), [1, 2, 3], id="an append"),
     pytest.param(lambda engine: engine.overwrite(rows(3)), [3], id="an overwrite"),
     pytest.param(lambda engine: engine.compact(), [1, 2], id="a compaction"),
     pytest.param(lambda engine: engine.merge_metadata(), [1, 2], id="a rewrite of the metadata"),
-)
+]
 
 
 @pytest.mark.fault(21)
@@ -248,7 +250,7 @@ def test_abort_of_a_table_that_is_gone_does_not_hide_the_failure(lake: Lake, eng
 
 
 @pytest.mark.fault(11, 21)
-@pytest.mark.parametrize("expired", forms(pytest.param(2), pytest.param(1), pytest.param(3)))
+@pytest.mark.parametrize("expired", [pytest.param(2), pytest.param(1), pytest.param(3)])
 def test_a_put_into_the_place_of_an_expired_snapshot_is_not_taken_for_a_commit(
     lake: Lake, engine: OtherEngine, expired: int
 ) -> None:

@@ -12,7 +12,6 @@ from tests.support.engines import OtherEngine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.lying_table import Answer, LyingTable
-from tests.support.places import forms
 from tests.support.racer import Errand, race
 from tests.support.victims import COMMIT_STEPS, RETURNED, RIVAL_ID, Batch, killed_driver
 
@@ -36,14 +35,14 @@ def name_of(step: Step | None) -> str:
 @pytest.mark.fault(2)
 @pytest.mark.parametrize(
     "step",
-    forms(
+    [
         pytest.param(Step.AFTER_BUILD, id="after build"),
         *(
             pytest.param(step, id=name_of(step))
             for step in (*COMMIT_STEPS, RETURNED)
             if step not in (Step.AFTER_BUILD, Step.BEFORE_LOOK, Step.AFTER_LOOK)
         ),
-    ),
+    ],
 )
 def test_a_driver_killed_while_it_merges_leaves_a_whole_table_and_a_replay_settles(
     full: Lake, engine: OtherEngine, step: Step | None
@@ -90,6 +89,7 @@ def test_retries_that_run_out_leave_nothing_of_what_they_merged(full: Lake, engi
     assert full.ids() == engine.read_ids() == [0, 1, 2, 10, 11]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(22, 24)
 def test_nothing_is_removed_that_a_put_without_an_answer_names(full: Lake, engine: OtherEngine) -> None:
     """The first round is lost; the second uses what the first merged, gives no answer, and lands when all is over."""
@@ -110,7 +110,6 @@ def test_nothing_is_removed_that_a_put_without_an_answer_names(full: Lake, engin
 
 
 @pytest.mark.fault(14)
-@pytest.mark.needs("quick puts")
 def test_racing_writers_that_all_merge_lose_nothing(full: Lake, engine: OtherEngine) -> None:
     errands = [
         Errand(dict(full.options), full.table, f"racer-{number}", first_id=number * FIRST_OF_RACER, commits=5)

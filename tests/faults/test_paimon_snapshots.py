@@ -18,15 +18,15 @@ from tests.support.lake import Lake, rows
 from tests.support.lying_store import LyingStore
 from tests.support.lying_table import Answer
 from tests.support.paimon_engine import PaimonEngine
-from tests.support.places import Place, forms, places
+from tests.support.places import Place, places
 
 DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(params=places("local", "s3", format="paimon"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def lying(lake: Lake, store: LyingStore) -> Coordinator:
@@ -41,10 +41,11 @@ def write_hint(lake: Lake, hint: bytes | None) -> None:
         store.write(path, hint)
 
 
+@pytest.mark.witness
 @pytest.mark.fault(25)
 @pytest.mark.parametrize(
     "hint",
-    forms(
+    [
         pytest.param(None, id="missing"),
         pytest.param(b"1", id="stale"),
         pytest.param(b"0", id="zero"),
@@ -57,7 +58,7 @@ def write_hint(lake: Lake, hint: bytes | None) -> None:
         pytest.param("²".encode(), id="a digit that is no number"),
         pytest.param("٣".encode(), id="a digit of another script"),
         pytest.param(b"\xff\xfe\x00", id="no text"),
-    ),
+    ],
 )
 def test_the_newest_snapshot_is_found_whatever_latest_says(lake: Lake, hint: bytes | None) -> None:
     for batch in range(3):
@@ -99,6 +100,7 @@ def test_a_file_that_only_looks_like_a_snapshot_is_passed_over(lake: Lake) -> No
     assert outcome.snapshot_id == 2
 
 
+@pytest.mark.witness
 @pytest.mark.fault(25)
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_a_listing_that_lags_is_not_believed(lake: Lake, lag: int) -> None:
@@ -116,6 +118,7 @@ def test_a_listing_that_lags_is_not_believed(lake: Lake, lag: int) -> None:
     assert lake.ids() == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(25)
 def test_a_listing_that_shows_nothing_yet_loses_the_race_instead_of_the_batch(lake: Lake) -> None:
     lake.append(0, rows(0))
@@ -129,6 +132,7 @@ def test_a_listing_that_shows_nothing_yet_loses_the_race_instead_of_the_batch(la
     assert lake.ids() == [0]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(25, 38)
 @pytest.mark.damages
 def test_a_newest_snapshot_that_cannot_be_read_fails_and_is_not_guessed(lake: Lake) -> None:
@@ -145,6 +149,7 @@ def test_a_newest_snapshot_that_cannot_be_read_fails_and_is_not_guessed(lake: La
 # ---------------------------------------------------------------- the snapshot file itself
 
 
+@pytest.mark.witness
 @pytest.mark.fault(20, 22, 23)
 @pytest.mark.parametrize("answer", list(Answer), ids=lambda answer: str(answer.value))
 def test_a_put_of_a_snapshot_file_with_a_lying_answer_is_committed_once(lake: Lake, answer: Answer) -> None:

@@ -14,7 +14,6 @@ from tests.support.batches import coordinator, write_plan
 from tests.support.engines import OtherEngine, other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
-from tests.support.places import forms
 from tests.support.racer import Errand, Report, race, some_of
 
 IDS_A_WRITER = 10_000
@@ -62,6 +61,7 @@ def test_four_processes_lose_nothing_on_s3(s3_lake: Lake) -> None:
     assert_all_in_once(s3_lake, reports, expected=4 * some_of(50))
 
 
+@pytest.mark.witness
 @pytest.mark.fault(14)
 def test_three_processes_with_five_commits_each_lose_nothing(lake: Lake) -> None:
     lake.write()
@@ -71,6 +71,7 @@ def test_three_processes_with_five_commits_each_lose_nothing(lake: Lake) -> None
     assert_all_in_once(lake, reports, expected=15)
 
 
+@pytest.mark.witness
 @pytest.mark.fault(18)
 def test_first_commits_that_create_the_table_all_land(lake: Lake) -> None:
     reports = race(writers(lake, processes=3, commits=1))
@@ -96,6 +97,7 @@ def test_creating_a_table_at_once_gives_one_table(lake: Lake) -> None:
         assert len(created.history()) == 1
 
 
+@pytest.mark.witness
 @pytest.mark.fault(15, 16)
 def test_the_same_batch_from_two_processes_is_in_once(lake: Lake) -> None:
     lake.write()
@@ -133,9 +135,10 @@ def rewrite_of_the_metadata(lake: Lake, engine: OtherEngine) -> None:
     engine.merge_metadata()
 
 
+@pytest.mark.witness
 @pytest.mark.fault(17)
 @pytest.mark.parametrize(
-    "step", forms(pytest.param(Step.BEFORE_PUT, id="before put"), pytest.param(Step.AFTER_LOOK, id="after look"))
+    "step", [pytest.param(Step.BEFORE_PUT, id="before put"), pytest.param(Step.AFTER_LOOK, id="after look")]
 )
 @pytest.mark.parametrize(
     ("let_in", "ids"),
@@ -167,6 +170,7 @@ def test_whatever_lands_between_look_and_put_costs_one_round_and_leaves_one_copy
     assert lake.history()[-1].batch_id == 1
 
 
+@pytest.mark.witness
 @pytest.mark.fault(19)
 @pytest.mark.parametrize("rival", ["another writer of ours", "another engine"])
 def test_retries_that_run_out_publish_nothing_and_keep_the_files(lake: Lake, engine: OtherEngine, rival: str) -> None:

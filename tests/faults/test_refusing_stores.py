@@ -21,6 +21,8 @@ from tests.support.lying_table import Answer, LyingTable
 from tests.support.s3 import S3Server
 from tests.support.throttle import Throttle, throttled
 
+pytestmark = pytest.mark.witness  # each store refuses in its own way
+
 ROOT = Path(__file__).parent.parent.parent
 
 # ---------------------------------------------------------------- refusals at the contract

@@ -15,6 +15,7 @@ from tests.support.engines import OtherEngine
 from tests.support.lake import Lake, rows
 
 
+@pytest.mark.witness
 @pytest.mark.fault(26)
 def test_of_two_attempts_of_a_task_only_the_reported_one_is_in(lake: Lake) -> None:
     lost, reported = lake.write(rows(1, 2)), lake.write(rows(1, 2))
@@ -27,6 +28,7 @@ def test_of_two_attempts_of_a_task_only_the_reported_one_is_in(lake: Lake) -> No
     assert set(lake.files_of([lost])) <= set(lake.data_files())
 
 
+@pytest.mark.witness
 @pytest.mark.fault(1, 5)
 def test_a_replay_with_another_number_of_tasks_is_recognised(lake: Lake) -> None:
     first = [lake.write(rows(1)), lake.write(rows(2)), lake.write(rows(3))]
@@ -38,6 +40,7 @@ def test_a_replay_with_another_number_of_tasks_is_recognised(lake: Lake) -> None
     assert lake.data_files() == lake.files_of(first)
 
 
+@pytest.mark.witness
 @pytest.mark.fault(6)
 def test_empty_batches_leave_no_snapshot_and_the_next_one_lands(lake: Lake) -> None:
     lake.append(0, rows(1))
@@ -75,6 +78,7 @@ def test_a_replay_after_a_run_of_empty_batches_is_not_committed_again(lake: Lake
     assert lake.ids() == [1, 2]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(1)
 @pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "complete mode"])
@@ -122,10 +126,11 @@ def restart_again_and_again(lake: Lake, *, lives: int, seed: int) -> int:
     return done
 
 
+@pytest.mark.witness
 @pytest.mark.fault(7)
 @pytest.mark.parametrize(
     ("lives", "seed"),
-    [pytest.param(100, 20, marks=pytest.mark.needs("quick puts"), id="a hundred"), pytest.param(8, 1, id="eight")],
+    [pytest.param(8, 1, id="eight"), pytest.param(100, 20, id="a hundred")],
 )
 def test_restarts_at_random_steps_lose_and_double_nothing(
     lake: Lake, engine: OtherEngine, lives: int, seed: int

@@ -25,11 +25,11 @@ from tests.support.batches import coordinator, path_in, plan, write_plan
 from tests.support.engines import OtherEngine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
-from tests.support.places import forms
 
 # ---------------------------------------------------------------- dropped, and made anew
 
 
+@pytest.mark.witness
 @pytest.mark.fault(31)
 def test_a_table_that_was_dropped_after_the_write_is_not_created_again(lake: Lake, engine: OtherEngine) -> None:
     message = lake.append(0, rows(1))
@@ -93,6 +93,7 @@ def test_a_message_to_a_paimon_table_is_refused_by_a_copy_of_it_elsewhere(local_
     assert (local_lake.ids(), copy.ids()) == ([0, 1], [0])
 
 
+@pytest.mark.witness
 @pytest.mark.fault(31)
 def test_a_table_that_was_created_again_while_its_tasks_wrote_is_refused(lake: Lake, engine: OtherEngine) -> None:
     first = lake.write(rows(1))
@@ -132,6 +133,7 @@ def test_a_table_that_was_dropped_between_two_rounds_is_not_created_again(lake: 
 NEEDS_SCHEMA_CHANGES = pytest.mark.needs("schema changes")
 
 
+@pytest.mark.witness
 @pytest.mark.fault(32)
 @NEEDS_SCHEMA_CHANGES
 def test_a_column_added_between_write_and_commit_reads_as_null(lake: Lake, engine: OtherEngine) -> None:
@@ -153,6 +155,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(32)
 @NEEDS_SCHEMA_CHANGES
 @pytest.mark.parametrize(("change", "problem"), CHANGES)
@@ -213,6 +216,7 @@ def test_columns_that_were_reordered_between_write_and_commit_keep_their_values(
     assert engine.read_ids() == [2]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(32, 36)
 def test_a_not_null_column_that_appears_before_the_write_is_said_by_name(lake: Lake, engine: OtherEngine) -> None:
     engine.create(pa.schema([("id", pa.int64()), pa.field("must", pa.string(), nullable=False)]))
@@ -239,6 +243,7 @@ def test_our_batches_go_on_after_a_rollback_by_another_engine(lake: Lake, engine
     assert lake.ids() == [0, 1, 3, 4]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(33)
 @pytest.mark.needs("rollback")
 def test_a_batch_that_was_rolled_back_is_written_again_when_it_comes_again(lake: Lake, engine: OtherEngine) -> None:
@@ -285,13 +290,14 @@ def test_a_rollback_between_look_and_put_is_not_undone(lake: Lake, engine: Other
 
 # ---------------------------------------------------------------- expired and cleaned while a batch is in flight
 
-WHILE_IT_RUNS = forms(
+WHILE_IT_RUNS = [
     pytest.param(Step.BEFORE_PUT, id="before put"),
     pytest.param(Step.AFTER_LOOK, id="after look"),
     pytest.param(Step.AFTER_BUILD, id="after build"),
-)
+]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(34)
 def test_expiry_between_write_and_commit_takes_nothing_of_the_batch(lake: Lake, engine: OtherEngine) -> None:
     for number in range(3):
@@ -359,6 +365,7 @@ def test_compaction_and_expiry_in_flight_leave_a_table_that_names_only_what_is_t
     assert lake.ids() == engine.read_ids() == [0, 1, 2, 3]
 
 
+@pytest.mark.witness
 @pytest.mark.fault(34)
 @pytest.mark.needs("file ages")
 def test_orphan_cleaning_by_age_takes_old_orphans_and_nothing_in_flight(lake: Lake, engine: OtherEngine) -> None:

@@ -1,4 +1,4 @@
-"""Every place a table can live: the adapter contract is held in all of them."""
+"""What is Paimon's alone is held wherever Paimon tables live."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from tests.support.lake import Lake
 from tests.support.places import Place, places
 
 
-@pytest.fixture(params=places())
-def place(request: pytest.FixtureRequest) -> Lake:
-    """A warehouse in every place the adapter contract is held."""
-    where: Place = request.param
-    return where.lake(request)
-
-
 @pytest.fixture(params=places(format="paimon"))
-def paimon_place(request: pytest.FixtureRequest) -> Lake:
-    """The same where Paimon tables live."""
+def paimon_lake(request: pytest.FixtureRequest) -> Lake:
+    """A warehouse in each place of Paimon's."""
     where: Place = request.param
     return where.lake(request)

@@ -26,10 +26,10 @@ ROWS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     """Types are the format's, whatever the store."""
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def read(lake: Lake) -> pa.Table:

@@ -21,6 +21,8 @@ from tests.support.batches import plan, sink_options, write_plan
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 
+pytestmark = pytest.mark.witness  # each test is a clause
+
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 NOW_MS = 4_102_444_800_000
 """Later than now: a format may refuse to let a table's clock run backwards."""
@@ -45,56 +47,56 @@ def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
     return prepared
 
 
-def adapter(place: Lake) -> Format:
-    return _format(sink_options(place).table.table_format)
+def adapter(lake: Lake) -> Format:
+    return _format(sink_options(lake).table.table_format)
 
 
-def metadata(place: Lake) -> list[str]:
-    return [path for path in place.files() if not path.endswith(".parquet")]
+def metadata(lake: Lake) -> list[str]:
+    return [path for path in lake.files() if not path.endswith(".parquet")]
 
 
 # ---------------------------------------------------------------- opening and creating
 
 
-def test_a_table_that_is_not_there_opens_as_none(place: Lake) -> None:
-    assert adapter(place).open(sink_options(place).table) is None
-    with pytest.raises(TableNotFoundError, match=re.escape(place.table)):
-        place.open()
+def test_a_table_that_is_not_there_opens_as_none(lake: Lake) -> None:
+    assert adapter(lake).open(sink_options(lake).table) is None
+    with pytest.raises(TableNotFoundError, match=re.escape(lake.table)):
+        lake.open()
 
 
-def test_a_created_table_says_what_it_is(place: Lake) -> None:
-    created = adapter(place).create(sink_options(place).table, SCHEMA, ["day"])
+def test_a_created_table_says_what_it_is(lake: Lake) -> None:
+    created = adapter(lake).create(sink_options(lake).table, SCHEMA, ["day"])
 
-    opened = adapter(place).open(sink_options(place).table)
+    opened = adapter(lake).open(sink_options(lake).table)
     assert opened is not None
     for table in (created, opened):
-        assert (table.label, table.schema_id, table.partition_source_columns) == (place.table, 0, ("day",))
+        assert (table.label, table.schema_id, table.partition_source_columns) == (lake.table, 0, ("day",))
         assert table.schema.names == ["id", "day"]
         assert table.schema.field("id").type == pa.int64()
         assert table.files.compression == "zstd"
         assert table.identity == created.identity
 
 
-def test_creating_a_table_that_is_there_opens_it(place: Lake) -> None:
-    first = adapter(place).create(sink_options(place).table, SCHEMA, ["day"])
-    second = adapter(place).create(sink_options(place).table, pa.schema([("other", pa.int32())]), [])
+def test_creating_a_table_that_is_there_opens_it(lake: Lake) -> None:
+    first = adapter(lake).create(sink_options(lake).table, SCHEMA, ["day"])
+    second = adapter(lake).create(sink_options(lake).table, pa.schema([("other", pa.int32())]), [])
 
     assert second.identity == first.identity
     assert second.schema.names == ["id", "day"]
 
 
-def test_a_table_made_anew_has_another_identity(place: Lake) -> None:
-    before = adapter(place).create(sink_options(place).table, SCHEMA, []).identity
-    other_engine(place).drop()
+def test_a_table_made_anew_has_another_identity(lake: Lake) -> None:
+    before = adapter(lake).create(sink_options(lake).table, SCHEMA, []).identity
+    other_engine(lake).drop()
 
-    assert adapter(place).open(sink_options(place).table) is None
-    assert adapter(place).create(sink_options(place).table, SCHEMA, []).identity != before
+    assert adapter(lake).open(sink_options(lake).table) is None
+    assert adapter(lake).create(sink_options(lake).table, SCHEMA, []).identity != before
 
 
-def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
-    other = Lake(place.options, table="sales.others")
+def test_two_tables_do_not_share_an_identity(lake: Lake) -> None:
+    other = Lake(lake.options, table="sales.others")
 
-    first = adapter(place).create(sink_options(place).table, SCHEMA, [])
+    first = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
     second = adapter(other).create(sink_options(other).table, SCHEMA, [])
 
     assert first.identity != second.identity
@@ -104,8 +106,8 @@ def test_two_tables_do_not_share_an_identity(place: Lake) -> None:
 # ---------------------------------------------------------------- look
 
 
-def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> None:
-    table = adapter(place).create(sink_options(place).table, SCHEMA, [])
+def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(lake: Lake) -> None:
+    table = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
 
     head = table.commits.load_head(commit_user="u")
 
@@ -113,9 +115,9 @@ def test_a_look_at_an_empty_table_sees_a_complete_empty_ledger(place: Lake) -> N
     assert head.table_identity == table.identity
 
 
-def test_a_look_sees_what_was_put_since(place: Lake) -> None:
-    batch = write_plan(place, 7, rows(1))
-    table = place.open()
+def test_a_look_sees_what_was_put_since(lake: Lake) -> None:
+    batch = write_plan(lake, 7, rows(1))
+    table = lake.open()
     put = publish(table, batch).snapshot_id
 
     head = table.commits.load_head(commit_user="test")
@@ -124,46 +126,46 @@ def test_a_look_sees_what_was_put_since(place: Lake) -> None:
     assert head.ledger == Ledger({"test": LedgerEntry(7, None, "c-1", put, NOW_MS)})
 
 
-def test_a_look_at_a_table_that_is_gone_says_so(place: Lake) -> None:
-    table = adapter(place).create(sink_options(place).table, SCHEMA, [])
-    other_engine(place).drop()
+def test_a_look_at_a_table_that_is_gone_says_so(lake: Lake) -> None:
+    table = adapter(lake).create(sink_options(lake).table, SCHEMA, [])
+    other_engine(lake).drop()
 
-    with pytest.raises(TableChangedError, match=re.escape(place.table)):
+    with pytest.raises(TableChangedError, match=re.escape(lake.table)):
         table.commits.load_head(commit_user="u")
 
 
 # ---------------------------------------------------------------- build, put, settle, discard
 
 
-def test_what_is_built_is_not_seen_before_it_is_put(place: Lake) -> None:
-    place.append(0, rows(1))
-    table, batch = place.open(), write_plan(place, 1, rows(2))
+def test_what_is_built_is_not_seen_before_it_is_put(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    table, batch = lake.open(), write_plan(lake, 1, rows(2))
 
     head = table.commits.load_head(commit_user="test")
     prepared = build(table, batch, head)
 
     assert prepared.snapshot_id == head.next_snapshot_id
-    assert place.ids() == [1]
+    assert lake.ids() == [1]
     assert prepared.resolve_outcome() is PutOutcome.ABSENT
     assert prepared.put() is PutOutcome.LANDED
-    assert place.ids() == [1, 2]
+    assert lake.ids() == [1, 2]
     assert prepared.resolve_outcome() is PutOutcome.LANDED
 
 
-def test_a_snapshot_says_who_put_it_and_carries_the_properties(place: Lake) -> None:
-    batch = replace(write_plan(place, 7, rows(1, 2)), query_id="q")
-    publish(place.open(), batch)
+def test_a_snapshot_says_who_put_it_and_carries_the_properties(lake: Lake) -> None:
+    batch = replace(write_plan(lake, 7, rows(1, 2)), query_id="q")
+    publish(lake.open(), batch)
 
-    [found] = place.history()
+    [found] = lake.history()
     assert (found.commit_user, found.batch_id, found.commit_id, found.kind) == ("test", 7, "c-1", "append")
     assert (found.rows, found.rows_added) == (2, 2)
     assert found.at_ms == NOW_MS
     assert found.properties["team"] == "sales"
 
 
-def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -> None:
-    winner, loser = write_plan(place, 0, rows(1)), replace(write_plan(place, 0, rows(2)), commit_user="other")
-    table = place.open()
+def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(lake: Lake) -> None:
+    winner, loser = write_plan(lake, 0, rows(1)), replace(write_plan(lake, 0, rows(2)), commit_user="other")
+    table = lake.open()
     head = table.commits.load_head(commit_user="test")
     first, second = build(table, winner, head, "c-1"), build(table, loser, head, "c-2")
 
@@ -172,68 +174,68 @@ def test_a_put_on_an_id_that_is_taken_is_lost_and_changes_nothing(place: Lake) -
 
     assert first.resolve_outcome() is PutOutcome.LANDED
     assert second.resolve_outcome() is PutOutcome.LOST
-    assert place.ids() == [1]
+    assert lake.ids() == [1]
 
 
-def test_a_put_that_is_repeated_settles_as_landed(place: Lake) -> None:
-    batch = write_plan(place, 0, rows(1))
-    table = place.open()
+def test_a_put_that_is_repeated_settles_as_landed(lake: Lake) -> None:
+    batch = write_plan(lake, 0, rows(1))
+    table = lake.open()
     prepared = publish(table, batch)
 
     assert prepared.put() in (PutOutcome.LOST, PutOutcome.LANDED)
     assert prepared.resolve_outcome() is PutOutcome.LANDED
-    assert place.ids() == [1]
-    assert len(place.history()) == 1
+    assert lake.ids() == [1]
+    assert len(lake.history()) == 1
 
 
-def test_a_snapshot_settles_as_landed_under_later_ones(place: Lake) -> None:
-    batch = write_plan(place, 0, rows(1))
-    table = place.open()
+def test_a_snapshot_settles_as_landed_under_later_ones(lake: Lake) -> None:
+    batch = write_plan(lake, 0, rows(1))
+    table = lake.open()
     prepared = publish(table, batch)
-    place.with_options(commitUser="other").append(0, rows(2))
+    lake.with_options(commitUser="other").append(0, rows(2))
 
     assert prepared.resolve_outcome() is PutOutcome.LANDED
-    assert place.ids() == [1, 2]
+    assert lake.ids() == [1, 2]
 
 
-def test_discarding_removes_what_was_built_and_nothing_else(place: Lake) -> None:
-    place.append(0, rows(1))
-    before, table = metadata(place), place.open()
-    batch = write_plan(place, 1, rows(2))
+def test_discarding_removes_what_was_built_and_nothing_else(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    before, table = metadata(lake), lake.open()
+    batch = write_plan(lake, 1, rows(2))
 
     prepared = build(table, batch, table.commits.load_head(commit_user="test"))
-    assert len(metadata(place)) > len(before)
+    assert len(metadata(lake)) > len(before)
     prepared.discard()
 
-    assert metadata(place) == before
-    assert {file.path for file in batch.files} <= set(place.data_files())
-    assert place.ids() == [1]
+    assert metadata(lake) == before
+    assert {file.path for file in batch.files} <= set(lake.data_files())
+    assert lake.ids() == [1]
 
 
-def test_the_files_a_batch_brought_in_can_be_told(place: Lake) -> None:
-    place.append(0, rows(1))
-    batch = plan(place, 1, place.write(rows(2)), place.write(rows(3, day="friday")))
-    table = place.open()
+def test_the_files_a_batch_brought_in_can_be_told(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    batch = plan(lake, 1, lake.write(rows(2)), lake.write(rows(3, day="friday")))
+    table = lake.open()
     put = publish(table, batch, "c-9").snapshot_id
-    place.append(2, rows(4))
+    lake.append(2, rows(4))
 
     found = table.commits.files_added_by(LedgerEntry(1, None, "c-9", put, NOW_MS))
 
     assert found == frozenset(file.path for file in batch.files)
 
 
-def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(place: Lake) -> None:
-    batch = write_plan(place, 0, rows(1))
-    table = place.open()
+def test_the_files_of_a_snapshot_that_is_gone_or_anothers_cannot_be_told(lake: Lake) -> None:
+    batch = write_plan(lake, 0, rows(1))
+    table = lake.open()
     put = publish(table, batch, "c-1").snapshot_id
 
     assert table.commits.files_added_by(LedgerEntry(0, None, "c-1", put + 98, NOW_MS)) is None
     assert table.commits.files_added_by(LedgerEntry(0, None, "someone-else", put, NOW_MS)) is None
 
 
-def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
-    batch = write_plan(place, 0, rows(1))
-    table = place.open()
+def test_a_plan_whose_files_fit_is_not_refused(lake: Lake) -> None:
+    batch = write_plan(lake, 0, rows(1))
+    table = lake.open()
 
     table.commits.begin(batch).check_fits(table.commits.load_head(commit_user="test"))
 
@@ -241,33 +243,33 @@ def test_a_plan_whose_files_fit_is_not_refused(place: Lake) -> None:
 # ---------------------------------------------------------------- overwrites
 
 
-def test_a_static_overwrite_replaces_the_whole_table(place: Lake) -> None:
-    place.append(0, rows(1, day="monday"))
-    place.append(1, rows(2, day="friday"))
+def test_a_static_overwrite_replaces_the_whole_table(lake: Lake) -> None:
+    lake.append(0, rows(1, day="monday"))
+    lake.append(1, rows(2, day="friday"))
 
-    place.commit(2, place.write(rows(3)), overwrite=True)
-    assert place.ids() == [3]
-    place.commit(3, place.write(rows(4)), overwrite=True)
-    assert place.ids() == [4]
-    place.append(4, rows(5))
+    lake.commit(2, lake.write(rows(3)), overwrite=True)
+    assert lake.ids() == [3]
+    lake.commit(3, lake.write(rows(4)), overwrite=True)
+    assert lake.ids() == [4]
+    lake.append(4, rows(5))
 
-    assert place.ids() == [4, 5]
-    assert [found.kind for found in place.history()] == ["append", "append", "overwrite", "overwrite", "append"]
-    assert [found.rows for found in place.history()] == [1, 2, 1, 1, 2]
-    assert other_engine(place).read_ids() == [4, 5]
-
-
-def test_a_static_overwrite_with_no_rows_empties_the_table(place: Lake) -> None:
-    place.append(0, rows(1))
-
-    place.commit(1, place.write(), overwrite=True)
-
-    assert place.ids() == []
-    assert place.history()[-1].rows == 0
+    assert lake.ids() == [4, 5]
+    assert [found.kind for found in lake.history()] == ["append", "append", "overwrite", "overwrite", "append"]
+    assert [found.rows for found in lake.history()] == [1, 2, 1, 1, 2]
+    assert other_engine(lake).read_ids() == [4, 5]
 
 
-def test_a_static_overwrite_of_a_partitioned_table_replaces_all_partitions(place: Lake) -> None:
-    partitioned = place.with_options(partitionBy="day")
+def test_a_static_overwrite_with_no_rows_empties_the_table(lake: Lake) -> None:
+    lake.append(0, rows(1))
+
+    lake.commit(1, lake.write(), overwrite=True)
+
+    assert lake.ids() == []
+    assert lake.history()[-1].rows == 0
+
+
+def test_a_static_overwrite_of_a_partitioned_table_replaces_all_partitions(lake: Lake) -> None:
+    partitioned = lake.with_options(partitionBy="day")
     partitioned.append(0, rows(1, day="monday"), rows(2, day="friday"))
 
     partitioned.commit(1, partitioned.write(rows(3, day="monday")), overwrite=True)
@@ -275,8 +277,8 @@ def test_a_static_overwrite_of_a_partitioned_table_replaces_all_partitions(place
     assert partitioned.ids() == [3]
 
 
-def test_a_dynamic_overwrite_replaces_the_written_partitions_only(place: Lake) -> None:
-    dynamic = place.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
+def test_a_dynamic_overwrite_replaces_the_written_partitions_only(lake: Lake) -> None:
+    dynamic = lake.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
     dynamic.append(0, rows(1, day="monday"), rows(2, day="friday"), rows(3, day=None))
     dynamic.append(1, rows(4, day="monday"))
 
@@ -285,8 +287,8 @@ def test_a_dynamic_overwrite_replaces_the_written_partitions_only(place: Lake) -
     assert {row["id"]: row["day"] for row in dynamic.read()} == {2: "friday", 5: "monday", 6: None, 7: "sunday"}
 
 
-def test_a_dynamic_overwrite_with_no_rows_deletes_nothing(place: Lake) -> None:
-    dynamic = place.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
+def test_a_dynamic_overwrite_with_no_rows_deletes_nothing(lake: Lake) -> None:
+    dynamic = lake.with_options(partitionBy="day", partitionOverwriteMode="dynamic")
     dynamic.append(0, rows(1))
 
     dynamic.commit(1, dynamic.write(), overwrite=True)
@@ -295,20 +297,20 @@ def test_a_dynamic_overwrite_with_no_rows_deletes_nothing(place: Lake) -> None:
     assert len(dynamic.history()) == 1
 
 
-def test_a_replayed_overwrite_is_in_once(place: Lake) -> None:
-    place.append(0, rows(1))
-    place.commit(1, place.write(rows(2)), overwrite=True)
-    place.with_options(commitUser="other").append(0, rows(3))
+def test_a_replayed_overwrite_is_in_once(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    lake.commit(1, lake.write(rows(2)), overwrite=True)
+    lake.with_options(commitUser="other").append(0, rows(3))
 
-    place.commit(1, place.write(rows(2)), overwrite=True)
+    lake.commit(1, lake.write(rows(2)), overwrite=True)
 
-    assert place.ids() == [2, 3]
+    assert lake.ids() == [2, 3]
 
 
-def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(place: Lake) -> None:
-    place.append(0, rows(1))
-    message = place.write(rows(2))
-    other = place.with_options(commitUser="other")
+def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    message = lake.write(rows(2))
+    other = lake.with_options(commitUser="other")
     let_in: list[Step] = []
 
     def let_another_in_once(step: Step) -> None:
@@ -317,9 +319,9 @@ def test_an_overwrite_that_loses_the_race_replaces_the_winner_too(place: Lake) -
             other.append(0, rows(3))
 
     with listening(let_another_in_once):
-        place.commit(1, message, overwrite=True)
+        lake.commit(1, message, overwrite=True)
 
-    assert place.ids() == [2]
+    assert lake.ids() == [2]
 
 
 # ---------------------------------------------------------------- splits
@@ -334,10 +336,10 @@ def read(table: Table, filters: list[Filter], columns: list[str]) -> list[dict[s
     ]
 
 
-def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
-    place.append(0, rows(1, 2))
-    place.append(1, rows(3, day="friday"))
-    table = place.open()
+def test_splits_together_are_the_newest_snapshot(lake: Lake) -> None:
+    lake.append(0, rows(1, 2))
+    lake.append(1, rows(3, day="friday"))
+    table = lake.open()
 
     splits = table.scans.plan_splits([])
 
@@ -346,10 +348,10 @@ def test_splits_together_are_the_newest_snapshot(place: Lake) -> None:
     assert [row["day"] for row in read(table, [], ["day"])].count("friday") == 1
 
 
-def test_an_empty_table_has_no_splits(place: Lake) -> None:
-    adapter(place).create(sink_options(place).table, SCHEMA, [])
+def test_an_empty_table_has_no_splits(lake: Lake) -> None:
+    adapter(lake).create(sink_options(lake).table, SCHEMA, [])
 
-    assert place.open().scans.plan_splits([]) == []
+    assert lake.open().scans.plan_splits([]) == []
 
 
 @pytest.mark.parametrize(
@@ -367,9 +369,9 @@ def test_an_empty_table_has_no_splits(place: Lake) -> None:
     ],
 )
 def test_a_filter_on_the_partition_column_plans_only_those_partitions(
-    place: Lake, filter_by: Filter, expected: list[str | None]
+    lake: Lake, filter_by: Filter, expected: list[str | None]
 ) -> None:
-    partitioned = place.with_options(partitionBy="day")
+    partitioned = lake.with_options(partitionBy="day")
     partitioned.append(0, *(rows(number, day=day) for number, day in enumerate(["a", "b", "c", None])))
 
     found = [row["day"] for row in read(partitioned.open(), [filter_by], ["day"])]
@@ -377,10 +379,10 @@ def test_a_filter_on_the_partition_column_plans_only_those_partitions(
     assert Counter(found) == Counter(expected)
 
 
-def test_a_filter_on_another_column_rules_out_nothing_it_should_not(place: Lake) -> None:
-    place.append(0, rows(1, 2, 3))
+def test_a_filter_on_another_column_rules_out_nothing_it_should_not(lake: Lake) -> None:
+    lake.append(0, rows(1, 2, 3))
 
-    found = read(place.open(), [Filter("id", Comparison.EQ, 2)], ["id"])
+    found = read(lake.open(), [Filter("id", Comparison.EQ, 2)], ["id"])
 
     assert {"id": 2} in found
 
@@ -388,8 +390,8 @@ def test_a_filter_on_another_column_rules_out_nothing_it_should_not(place: Lake)
 # ---------------------------------------------------------------- other engines
 
 
-def test_another_reader_sees_the_same_rows(place: Lake) -> None:
-    partitioned = place.with_options(partitionBy="day")
+def test_another_reader_sees_the_same_rows(lake: Lake) -> None:
+    partitioned = lake.with_options(partitionBy="day")
     for batch, day in enumerate(["monday", None, "a/b"]):
         partitioned.append(batch, rows(batch, 10 + batch, day=day))
     partitioned.commit(3, partitioned.write(rows(99)), overwrite=False)
@@ -398,34 +400,34 @@ def test_another_reader_sees_the_same_rows(place: Lake) -> None:
     assert len(partitioned.ids()) == 7
 
 
-def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(place: Lake) -> None:
-    place.append(0, rows(1))
-    other_engine(place).append(rows(2))
-    place.append(1, rows(3))
-    other_engine(place).append(rows(4))
-    place.append(1, rows(3))
+def test_another_engine_goes_on_where_we_left_off_and_we_where_it_did(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    other_engine(lake).append(rows(2))
+    lake.append(1, rows(3))
+    other_engine(lake).append(rows(4))
+    lake.append(1, rows(3))
 
-    assert place.ids() == [1, 2, 3, 4]
-    assert other_engine(place).read_ids() == [1, 2, 3, 4]
-    assert [found.rows for found in place.history()] == [1, 2, 3, 4]
+    assert lake.ids() == [1, 2, 3, 4]
+    assert other_engine(lake).read_ids() == [1, 2, 3, 4]
+    assert [found.rows for found in lake.history()] == [1, 2, 3, 4]
 
 
 # ---------------------------------------------------------------- columns that a new table cannot have
 
 
-def assert_refused_before_creation(place: Lake, schema: pa.Schema, said: str) -> None:
+def assert_refused_before_creation(lake: Lake, schema: pa.Schema, said: str) -> None:
     with pytest.raises(SchemaMismatchError, match=said):
-        open_to_write(sink_options(place).table, schema, compression=None)
+        open_to_write(sink_options(lake).table, schema, compression=None)
     with pytest.raises(TableNotFoundError):
-        open_table(sink_options(place).table)
+        open_table(sink_options(lake).table)
 
 
-def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(place: Lake) -> None:
+def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(lake: Lake) -> None:
     alike = pa.schema([("id", pa.int64()), ("ID", pa.int64())])
 
-    assert_refused_before_creation(place, alike, "id and ID differ only in case")
+    assert_refused_before_creation(lake, alike, "id and ID differ only in case")
 
-    opened = open_to_write(sink_options(place).table, alike, compression=None, case_sensitive=True)
+    opened = open_to_write(sink_options(lake).table, alike, compression=None, case_sensitive=True)
     assert opened.schema.names == ["id", "ID"]
 
 
@@ -440,6 +442,6 @@ def test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made(p
     ids=["column", "list", "map", "field"],
 )
 def test_a_struct_without_fields_is_refused_before_the_table_is_made(
-    place: Lake, data_type: pa.DataType, path: str
+    lake: Lake, data_type: pa.DataType, path: str
 ) -> None:
-    assert_refused_before_creation(place, pa.schema([("id", pa.int64()), ("s", data_type)]), f"column {path} ")
+    assert_refused_before_creation(lake, pa.schema([("id", pa.int64()), ("s", data_type)]), f"column {path} ")

@@ -12,9 +12,9 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("local", "s3", "rest", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def named(snapshot_infos: list[SnapshotInfo]) -> list[tuple[int, str | None, int | None]]:
@@ -34,6 +34,7 @@ def counted(table: Table) -> list[str]:
     return seen
 
 
+@pytest.mark.witness
 def test_what_came_since_is_added_to_what_is_known(lake: Lake) -> None:
     for batch in range(3):
         lake.append(batch, rows(batch))
@@ -90,6 +91,7 @@ def test_what_expired_is_gone(lake: Lake) -> None:
     assert [found.batch_id for found in again] == [2, 3]
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("where", places("local", "s3", format="paimon"))
 def test_old_snapshots_are_not_read_again(where: Place, request: pytest.FixtureRequest) -> None:
     lake = where.lake(request)

@@ -45,10 +45,15 @@ def sqlite_lake(iceberg_sqlite_lake: Lake) -> Lake:
 
 
 @pytest.fixture(params=places("sqlite", "rest", format="iceberg"))
-def lake(request: pytest.FixtureRequest) -> Lake:
-    """A table with one batch in it."""
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    lake = where.lake(request)
+    return where
+
+
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    """A table with one batch in it."""
+    lake = place.lake(request)
     lake.append(0, rows(0))
     return lake
 
@@ -101,6 +106,7 @@ def through(lake: Lake, *hands: Sending) -> IcebergTable:
     )
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize(
     "hands",
     [
@@ -123,6 +129,7 @@ def test_a_batch_is_in_once_whatever_happens_to_the_answers(lake: Lake, hands: t
     assert verify(lake.open()).problems == ()
 
 
+@pytest.mark.witness
 def test_a_catalog_that_never_answers_leaves_the_outcome_unknown_and_a_replay_settles_it(lake: Lake) -> None:
     batch = write_plan(lake, 1, rows(1))
 
@@ -134,6 +141,7 @@ def test_a_catalog_that_never_answers_leaves_the_outcome_unknown_and_a_replay_se
     assert lake.ids() == [0, 1]
 
 
+@pytest.mark.witness
 def test_refusals_are_lost_rounds_and_never_an_unknown_outcome(lake: Lake) -> None:
     def is_refused(send: Callable[[], Response]) -> Response:
         raise CommitFailedException("somebody changed a property of the table")
@@ -179,6 +187,7 @@ def test_a_batch_that_landed_and_left_no_trace_is_not_taken_for_lost(lake: Lake,
     assert verify(lake.open()).problems == ()
 
 
+@pytest.mark.witness
 def test_manifests_of_a_request_that_may_be_under_way_are_kept(lake: Lake) -> None:
     table = through(lake, never_arrives)
     late = build(table, write_plan(lake, 1, rows(1)), table.commits.load_head(commit_user="test"))
@@ -274,6 +283,7 @@ def test_a_column_added_meanwhile_does_not_stop_a_batch(lake: Lake) -> None:
     assert lake.ids() == [0, 1, 2]
 
 
+@pytest.mark.witness
 def test_a_column_added_between_look_and_put_costs_a_round(lake: Lake) -> None:
     done: list[Step] = []
 

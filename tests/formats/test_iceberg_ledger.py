@@ -20,15 +20,16 @@ from tests.support.places import Place, places
 
 
 @pytest.fixture(params=places("sqlite", "rest", format="iceberg"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def heads(lake: Lake) -> list[int]:
     return [found.snapshot_id for found in lake.history()]
 
 
+@pytest.mark.witness
 def test_a_batch_and_its_ledger_entry_are_one_commit(lake: Lake) -> None:
     lake.append(7, rows(1))
 
@@ -121,6 +122,7 @@ def test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in(lake: Lake
         assert lake.ids() == [0, 1, 5]
 
 
+@pytest.mark.witness
 def test_names_with_dots_and_odd_signs_stay_apart(lake: Lake) -> None:
     users = ["a.b", "a", "main.a", "ž / %2E", 'quote"d', "a%2Eb"]
     for number, user in enumerate(users):
@@ -373,6 +375,7 @@ def test_a_branch_that_was_published_to_main_brings_its_batches_along(lake: Lake
     assert lake.ids() == [0, 1, 2]
 
 
+@pytest.mark.witness
 def test_commits_to_two_branches_go_past_each_other(lake: Lake) -> None:
     lake.append(0, rows(0))
     audit = lake.with_options(branch="audit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from paimon_sink.formats.ledger import Claim
 from paimon_sink.formats.paimon.format import PaimonFormat
@@ -12,9 +13,10 @@ from tests.support.lake import Lake
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 
 
-def test_claims_are_on_record_until_they_are_released(paimon_place: Lake) -> None:
-    PaimonFormat().create(sink_options(paimon_place).table, SCHEMA, [])
-    table = paimon_place.open()
+@pytest.mark.witness
+def test_claims_are_on_record_until_they_are_released(paimon_lake: Lake) -> None:
+    PaimonFormat().create(sink_options(paimon_lake).table, SCHEMA, [])
+    table = paimon_lake.open()
     claims = [Claim("u.v/w", 7, "query.with/odd=signs", "c-7"), Claim("u.v/w", 8, None, "c-8")]
 
     for claim in claims:
@@ -23,4 +25,4 @@ def test_claims_are_on_record_until_they_are_released(paimon_place: Lake) -> Non
     table.commits.release(claims[0])
 
     assert table.commits.load_head(commit_user="u.v/w").ledger.claims == ()
-    assert len(paimon_place.files("pwc/claims/")) == 1
+    assert len(paimon_lake.files("pwc/claims/")) == 1

@@ -26,41 +26,42 @@ FEATURES = [
 
 @pytest.mark.parametrize(("options", "name"), FEATURES)
 def test_a_table_with_a_feature_we_cannot_write_is_not_created(
-    paimon_place: Lake, options: dict[str, str], name: str
+    paimon_lake: Lake, options: dict[str, str], name: str
 ) -> None:
-    lake = paimon_place.with_options(**{f"table.{key}": value for key, value in options.items()})
+    lake = paimon_lake.with_options(**{f"table.{key}": value for key, value in options.items()})
 
     with pytest.raises(UnsupportedTableError, match=name):
         lake.write(rows(1))
 
     with pytest.raises(PwcError):
-        paimon_place.open()
+        paimon_lake.open()
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize(("options", "name"), FEATURES)
 def test_an_existing_table_with_a_feature_we_cannot_write_is_refused(
-    paimon_place: Lake, options: dict[str, str], name: str
+    paimon_lake: Lake, options: dict[str, str], name: str
 ) -> None:
-    foreign.create(paimon_place, SCHEMA, options=options)
+    foreign.create(paimon_lake, SCHEMA, options=options)
 
     with pytest.raises(UnsupportedTableError, match=rf"sales\.orders.*{name}"):
-        paimon_place.write(rows(1))
+        paimon_lake.write(rows(1))
 
-    assert paimon_place.data_files() == []
+    assert paimon_lake.data_files() == []
 
 
-def test_an_existing_table_with_a_primary_key_is_refused(paimon_place: Lake) -> None:
-    foreign.create(paimon_place, KEYED, primary_keys=["id"], options={"bucket": "1"})
+def test_an_existing_table_with_a_primary_key_is_refused(paimon_lake: Lake) -> None:
+    foreign.create(paimon_lake, KEYED, primary_keys=["id"], options={"bucket": "1"})
 
     with pytest.raises(UnsupportedTableError, match="a primary key"):
-        paimon_place.write(rows(1))
+        paimon_lake.write(rows(1))
 
-    assert paimon_place.data_files() == []
+    assert paimon_lake.data_files() == []
 
 
-def test_a_table_with_a_primary_key_is_not_created(paimon_place: Lake) -> None:
+def test_a_table_with_a_primary_key_is_not_created(paimon_lake: Lake) -> None:
     with pytest.raises(UnsupportedTableError, match="a primary key"):
-        paimon_place.with_options(**{"table.primary-key": "id"}).write(rows(1))
+        paimon_lake.with_options(**{"table.primary-key": "id"}).write(rows(1))
 
 
 def test_a_table_that_gets_such_a_feature_later_is_refused(local_lake: Lake) -> None:
@@ -71,11 +72,11 @@ def test_a_table_that_gets_such_a_feature_later_is_refused(local_lake: Lake) -> 
         local_lake.write(rows(2))
 
 
-def test_a_plain_table_made_by_another_engine_is_written(paimon_place: Lake) -> None:
-    foreign.create(paimon_place, SCHEMA, partition_keys=["day"], options={"bucket": "-1", "file.format": "parquet"})
+def test_a_plain_table_made_by_another_engine_is_written(paimon_lake: Lake) -> None:
+    foreign.create(paimon_lake, SCHEMA, partition_keys=["day"], options={"bucket": "-1", "file.format": "parquet"})
 
-    paimon_place.append(0, rows(1))
-    foreign.append(paimon_place, rows(2))
+    paimon_lake.append(0, rows(1))
+    foreign.append(paimon_lake, rows(2))
 
-    assert paimon_place.ids() == [1, 2]
-    assert sorted(foreign.read(paimon_place)["id"].to_pylist()) == [1, 2]
+    assert paimon_lake.ids() == [1, 2]
+    assert sorted(foreign.read(paimon_lake)["id"].to_pylist()) == [1, 2]

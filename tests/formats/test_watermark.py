@@ -18,6 +18,7 @@ from tests.support.batches import opened, plan, sealed
 from tests.support.compaction import compact
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
+from tests.support.places import Place
 
 DAY_MS = 86_400_000
 TIMED = StructType([StructField("id", LongType()), StructField("at", LongType())])
@@ -31,8 +32,13 @@ def timed(*times: int | None) -> pa.RecordBatch:
 
 
 @pytest.fixture
-def lake(place: Lake) -> Lake:
-    return place.with_options(watermarkColumn="at")
+def plain_lake(place: Place, request: pytest.FixtureRequest) -> Lake:
+    return place.lake(request)
+
+
+@pytest.fixture
+def lake(plain_lake: Lake) -> Lake:
+    return plain_lake.with_options(watermarkColumn="at")
 
 
 def append(lake: Lake, batch: int, *tasks: Sequence[int | None]) -> int | None:
@@ -77,6 +83,7 @@ def test_a_lagging_task_that_comes_back_does_not_turn_it_back(lake: Lake) -> Non
     assert append(lake, 2, [3000], [1500]) == 1500
 
 
+@pytest.mark.witness
 def test_a_replay_does_not_move_it(lake: Lake) -> None:
     append(lake, 0, [1000])
     assert append(lake, 0, [9000]) == 1000
@@ -115,9 +122,9 @@ def test_an_empty_batch_makes_no_snapshot_unless_it_is_asked_to(lake: Lake) -> N
     assert lake.batch_ids() == [0]
 
 
-def test_a_writer_without_event_time_and_a_compaction_carry_it_forward(lake: Lake, place: Lake) -> None:
+def test_a_writer_without_event_time_and_a_compaction_carry_it_forward(lake: Lake, plain_lake: Lake) -> None:
     append(lake, 0, [1000])
-    other = place.with_options(commitUser="other")
+    other = plain_lake.with_options(commitUser="other")
     other.stream_writer(TIMED).commit([other.write(timed(5), schema=TIMED)], 0)
     assert watermark(lake) == 1000
     compact(lake)
@@ -153,18 +160,18 @@ def test_timestamps_are_read_in_whole_milliseconds_of_utc(lake: Lake, kind: obje
     assert watermark(lake) == 1999
 
 
-def test_a_column_that_is_not_there_or_holds_no_time_is_refused_by_name(place: Lake) -> None:
+def test_a_column_that_is_not_there_or_holds_no_time_is_refused_by_name(plain_lake: Lake) -> None:
     with pytest.raises(SchemaMismatchError, match="watermarkColumn is 'when', and the table has no such column"):
-        Lake(place.options, "sales.timed", {"watermarkColumn": "when"}).write(timed(1), schema=TIMED)
+        Lake(plain_lake.options, "sales.timed", {"watermarkColumn": "when"}).write(timed(1), schema=TIMED)
     with pytest.raises(SchemaMismatchError, match="must be a timestamp"):
-        place.with_options(watermarkColumn="id_text").write(
+        plain_lake.with_options(watermarkColumn="id_text").write(
             pa.RecordBatch.from_pydict({"id_text": ["1"]}), schema=StructType([StructField("id_text", StringType())])
         )
 
 
-def test_options_about_event_time_need_its_column(place: Lake) -> None:
+def test_options_about_event_time_need_its_column(plain_lake: Lake) -> None:
     with pytest.raises(OptionError, match="watermarkDelay needs watermarkColumn"):
-        place.with_options(watermarkDelay="1s").stream_writer(TIMED)
+        plain_lake.with_options(watermarkDelay="1s").stream_writer(TIMED)
 
 
 def test_a_message_that_says_nothing_of_it_is_of_an_idle_task(lake: Lake) -> None:
@@ -174,6 +181,7 @@ def test_a_message_that_says_nothing_of_it_is_of_an_idle_task(lake: Lake) -> Non
     assert watermark(lake) == 1000
 
 
+@pytest.mark.witness
 def test_it_stands_where_engines_of_the_format_look_for_it(lake: Lake) -> None:
     append(lake, 0, [1024])
     newest = lake.history()[-1]

@@ -1,4 +1,4 @@
-"""The built-in listeners in every place a table can live, and the table is whole afterwards."""
+"""After a test with a built-in listener its table is whole."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.lake import Lake
-from tests.support.places import Place, places
 from tests.support.whole import assert_whole
 
 
-@pytest.fixture(params=places())
-def lake(request: pytest.FixtureRequest) -> Iterator[Lake]:
-    where: Place = request.param
-    found = where.lake(request)
-    yield found
-    assert_whole(found)
+@pytest.fixture(autouse=True)
+def whole_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
+    lakes = [request.getfixturevalue("lake")] if "lake" in request.fixturenames else []
+    yield
+    for lake in lakes:
+        assert_whole(lake)

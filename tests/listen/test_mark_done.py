@@ -56,6 +56,7 @@ def waiting(lake: Lake) -> list[str]:
     return sorted(path.rpartition("=")[2] for path, *_ in state["pending"])
 
 
+@pytest.mark.witness
 def test_a_partition_is_marked_once_the_watermark_is_past_its_end_and_the_idle_time(lake: Lake) -> None:
     told = marking(lake)
     told.append(0, rows(ms("2024-02-02 23:00"), day="2024-02-02"))
@@ -167,7 +168,6 @@ def test_a_time_zone_is_where_partitions_end(local_lake: Lake) -> None:
 # ---------------------------------------------------------------- what dies and what fails
 
 
-@pytest.mark.needs("quick puts")
 def test_killed_at_random_between_publish_and_tell_the_marks_are_right(lake: Lake) -> None:
     """Each batch has a partition of its own, which is done with the next."""
     dice = random.Random(11)

@@ -29,9 +29,9 @@ HOSTILE = 'back\\slash "quoted"\nnext line {x="y"} ü'
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 @pytest.fixture

@@ -26,9 +26,9 @@ OTHER = "22222222-2222-2222-2222-222222222222"
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def a_progress(

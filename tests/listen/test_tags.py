@@ -78,6 +78,7 @@ def test_what_a_tag_names_stays_when_snapshots_expire_and_can_go_with_it(lake: L
     assert verify(told.open()).problems == ()
 
 
+@pytest.mark.witness
 def test_a_name_that_is_taken_stays_what_it_is(lake: Lake) -> None:
     for batch in range(3):
         lake.append(batch, rows(batch))

@@ -12,12 +12,6 @@ from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.local import LocalStore
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake, rows
-from tests.support.places import Place
-
-
-@pytest.fixture
-def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
-    return place.lake(request)
 
 
 @pytest.fixture

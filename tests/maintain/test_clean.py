@@ -32,11 +32,6 @@ OTHERS = ("notes/readme.txt", "data/readme.txt", "bucket-0/copy of a file.parque
 
 
 @pytest.fixture
-def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
-    return place.lake(request)
-
-
-@pytest.fixture
 def ages(monkeypatch: pytest.MonkeyPatch) -> Ages:
     found = Ages()
     found.install(monkeypatch)
@@ -76,6 +71,7 @@ def old_message(lake: Lake, *ids: int) -> PwcCommitMessage:
     return sealed(replace(message, planned=replace(message.planned, wall_ms=message.planned.wall_ms - TWO_DAYS_MS)))
 
 
+@pytest.mark.witness
 def test_what_the_dead_left_goes_and_all_else_stays(place: Place, lake: Lake, ages: Ages) -> None:
     others, temporary = set(OTHERS), f"{'metadata' if lake.format == 'iceberg' else 'manifest'}/.x.{'0' * 32}.tmp"
     lake.append(0, rows(0))
@@ -224,6 +220,7 @@ def test_a_table_that_cannot_be_read_whole_is_refused(lake: Lake, ages: Ages) ->
     assert [path for path in lake.files() if "pwc/clean" not in path] == files
 
 
+@pytest.mark.witness
 @pytest.mark.needs("odd names")
 def test_odd_partition_values_make_no_live_file_look_dead(lake: Lake, ages: Ages) -> None:
     odd = ["a/b", "ä ö", "100%", "a=b", "a%2Fb", "[x]*?", "x+y&z", ".", "#1", None]

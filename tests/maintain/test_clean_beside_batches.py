@@ -28,11 +28,6 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def lake(place: Place, request: pytest.FixtureRequest) -> Lake:
-    return place.lake(request)
-
-
-@pytest.fixture
 def remote_lake() -> Lake:
     """On a store where a look is a request, in memory: there it costs nothing to have many tests."""
     return Lake({"warehouse": f"memory://{uuid.uuid4().hex}"})
@@ -148,6 +143,7 @@ def test_a_batch_of_which_nobody_knows_the_age_is_looked_for_whole(remote_lake: 
     assert remote_lake.ids() == [0]
 
 
+@pytest.mark.witness
 @pytest.mark.needs("a disk")
 def test_on_a_disk_a_batch_of_any_age_is_looked_for_whole(lake: Lake) -> None:
     """Some mounts give a file the time of the machine that writes it: it may look old at once."""

@@ -30,9 +30,9 @@ TARGET = 256 << 10
 
 
 @pytest.fixture(params=places("local", "sqlite"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 def noise(count: int, seed: int) -> pa.Table:

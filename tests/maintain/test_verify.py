@@ -22,6 +22,13 @@ from tests.support.batches import of_query, path_in, through
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
 from tests.support.lying_store import LyingStore
+from tests.support.places import Place, places
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def place(request: pytest.FixtureRequest) -> Place:
+    where: Place = request.param
+    return where
 
 
 def troubles(report: Report) -> list[tuple[ProblemKind, str]]:
@@ -87,6 +94,7 @@ def manifest_of(lake: Lake, snapshot_id: int) -> str:
 # ---------------------------------------------------------------- a table that is whole
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("deep", [False, True], ids=["footers", "rows"])
 def test_a_whole_table_has_no_problems_and_its_figures_are_right(lake: Lake, deep: bool) -> None:
     a_table(lake, batches=3)
@@ -167,6 +175,7 @@ def test_a_user_that_was_silent_for_longer_than_the_retention_may_leave_the_ledg
 # ---------------------------------------------------------------- planted damage: data files
 
 
+@pytest.mark.witness
 def test_a_deleted_data_file_is_found(lake: Lake) -> None:
     a_table(lake)
     gone = file_of(lake, 1)

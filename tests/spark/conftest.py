@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import paimon_sink
 from tests.spark.sessions import chosen, session, why_not
 from tests.spark.support import Checkpoint, Source
+from tests.support.places import Place, places
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -27,6 +28,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with session(chosen(), tmp_path_factory.mktemp("spark")) as found:
         paimon_sink.register(found)
         yield found
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def place(request: pytest.FixtureRequest) -> Place:
+    """Spark runs the same writer whatever the place: Paimon, and the store that its workers reach otherwise."""
+    where: Place = request.param
+    return where
 
 
 @pytest.fixture

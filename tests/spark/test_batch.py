@@ -42,6 +42,7 @@ def overwriting(spark: SparkSession, mode: str) -> Iterator[None]:
         spark.conf.unset(key)
 
 
+@pytest.mark.witness
 @pytest.mark.everywhere
 @pytest.mark.smoke
 def test_appended_rows_come_back(spark: SparkSession, lake: Lake) -> None:
@@ -143,6 +144,7 @@ def test_a_table_can_be_overwritten_with_what_was_read_from_it(spark: SparkSessi
     assert local_lake.ids() == [0, 2, 4, 6, 8]
 
 
+@pytest.mark.witness
 @pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_rerun_of_a_named_batch_job_changes_nothing(spark: SparkSession, lake: Lake) -> None:

@@ -34,7 +34,7 @@ def streamed(lake: Lake, batches: int) -> Lake:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", places("local", "sqlite"))
+@pytest.mark.parametrize("place", places("local", "sqlite"), indirect=True)
 def test_hundreds_of_one_row_batches_become_one_file_a_partition(
     spark: SparkSession, request: pytest.FixtureRequest, place: Place
 ) -> None:

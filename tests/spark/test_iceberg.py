@@ -22,9 +22,9 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(params=places("sqlite", "rest", format="iceberg"))
-def lake(request: pytest.FixtureRequest) -> Lake:
+def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
-    return where.lake(request)
+    return where
 
 
 @pytest.fixture
@@ -47,6 +47,7 @@ def numbers(spark: SparkSession, *ids: int, day: str = "monday") -> DataFrame:
 # ---------------------------------------------------------------- streams
 
 
+@pytest.mark.witness
 @pytest.mark.smoke
 @pytest.mark.parametrize(
     "partition_by", [None, pytest.param("day", marks=pytest.mark.everywhere), "bucket(4, id), truncate(1, day)"]
@@ -101,6 +102,7 @@ def test_a_stream_into_a_branch_leaves_main_alone(
 # ---------------------------------------------------------------- batch jobs and SQL
 
 
+@pytest.mark.witness
 def test_batch_jobs_append_and_overwrite(spark: SparkSession, lake: Lake) -> None:
     save(numbers(spark, 1, 2), lake, partitionBy="day")
     save(numbers(spark, 3, day="friday"), lake)

@@ -23,6 +23,7 @@ def counts(rows: DataFrame) -> DataFrame:
     return rows.groupBy("day").agg(f.count("*").alias("rows"))
 
 
+@pytest.mark.witness
 @pytest.mark.smoke
 @pytest.mark.parametrize("partitioned", [False, True], ids=["unpartitioned", "partitioned"])
 def test_an_appended_batch_that_spark_forgot_is_not_committed_again(

@@ -1,16 +1,31 @@
-"""Every place a table can live: a format on a store. Tests run in each; a new format is a line here and its engine."""
+"""Every place a table can live, a format on a store, and what of the suite runs there.
+
+A new format is a line here and its engine. What a place *cannot* do stands in ``lacks``; what it *need not repeat*
+follows from its tier. The two reference places run every test. Their siblings have the same ledger and another put or
+another store: in them ``make test`` runs the first form of each witness, and ``make test-matrix PLACE=…`` everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from tests.support.lake import Lake
 
-__all__ = ["PLACES", "Place", "forms", "place_of", "places", "unmet_need"]
+__all__ = ["PLACES", "VARIABLE", "Place", "Tier", "left_out", "place_of", "places", "repeated", "unmet_need"]
+
+VARIABLE = "PWC_PLACES"
+"""Unset: by tier. ``all``: every test in every place. Ids of places: every test in those, and no other test."""
+
+
+class Tier(StrEnum):
+    REFERENCE = "reference"
+    SIBLING = "sibling"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,23 +35,22 @@ class Place:
     format: str
     store: str
     fixture: str
+    tier: Tier = Tier.REFERENCE
     marks: tuple[pytest.MarkDecorator, ...] = ()
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """What a test may need, by name, and why there is none of it here."""
+    """What a test may need, by name, and why there is none of it here. What merely takes long is not lacking."""
 
     @property
     def id(self) -> str:
         return f"{self.format}-{self.store}"
 
     def lake(self, request: pytest.FixtureRequest) -> Lake:
-        found: Lake = request.getfixturevalue(self.fixture)
-        return found
+        opened: Lake = request.getfixturevalue(self.fixture)
+        return opened
 
 
 _NO_ROLLBACK = "the REST server of the tests knows no rollback"
 _NO_ALTER = "the REST server of the tests knows no change of a schema"
-_SLOW = "hundreds of commits take their time here: one test of this kind is enough"
-_ONE_FORM = "one form of this is enough here: the others differ in bytes, not in what the place does"
 _IN_THE_CATALOG = "the catalog holds it, and no file that can be damaged"
 _ONE_METADATA_FILE = "schema and snapshots are in one file, without which no task can begin"
 _NO_DISK = "an object store has no disk of ours to fill"
@@ -50,21 +64,19 @@ PLACES = (
         "paimon",
         "s3",
         "s3_lake",
+        Tier.SIBLING,
         marks=(pytest.mark.s3,),
         lacks={
             "a disk": _NO_DISK,
             "file ages": _NO_AGES,
-            "every form": _ONE_FORM,
-            "quick puts": _SLOW,
         },
     ),
     Place(
         "paimon",
         "rest",
         "rest_lake",
+        Tier.SIBLING,
         lacks={
-            "every form": _ONE_FORM,
-            "quick puts": _SLOW,
             "rollback": _NO_ROLLBACK,
             "schema changes": _NO_ALTER,
             "a snapshot file": _IN_THE_CATALOG,
@@ -83,9 +95,8 @@ PLACES = (
         "iceberg",
         "postgres",
         "iceberg_postgres_lake",
+        Tier.SIBLING,
         lacks={
-            "every form": _ONE_FORM,
-            "quick puts": _SLOW,
             "a ledger that expires": _NEVER_EXPIRES,
             "a snapshot file": _ONE_METADATA_FILE,
         },
@@ -94,13 +105,12 @@ PLACES = (
         "iceberg",
         "rest",
         "iceberg_rest_lake",
+        Tier.SIBLING,
         marks=(pytest.mark.s3,),
         lacks={
             "a disk": _NO_DISK,
             "odd names": _TABLE_BUCKET,
             "file ages": _NO_AGES,
-            "every form": _ONE_FORM,
-            "quick puts": _SLOW,
             "a ledger that expires": _NEVER_EXPIRES,
             "a snapshot file": _IN_THE_CATALOG,
             "a schema file": _IN_THE_CATALOG,
@@ -120,21 +130,22 @@ def places(*stores: str, format: str | None = None, slow_on: Collection[str] = (
     return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
 
 
-def forms(first: Any, *others: Any) -> list[Any]:
-    """Parameters that are forms of one fault: the first runs in every place, the others where tests are quick."""
-    quick = pytest.mark.needs("every form")
-    return [first, *(pytest.param(*other.values, marks=(*other.marks, quick), id=other.id) for other in others)]
+# ---------------------------------------------------------------- what runs where
 
 
 def place_of(item: pytest.Item) -> Place | None:
     """The place a collected test runs in, if it runs in one."""
-    callspec = getattr(item, "callspec", None)
-    values: Iterable[object] = callspec.params.values() if callspec is not None else ()
-    for value in values:
-        if isinstance(value, Place):
-            return value
+    place = _parameter(item)
+    if place is not None:
+        return place
     names = getattr(item, "fixturenames", ())
     return next((place for place in PLACES if place.fixture in names), None)
+
+
+def _parameter(item: pytest.Item) -> Place | None:
+    callspec = getattr(item, "callspec", None)
+    values: Iterable[object] = callspec.params.values() if callspec is not None else ()
+    return next((value for value in values if isinstance(value, Place)), None)
 
 
 def unmet_need(item: pytest.Item) -> str | None:
@@ -142,3 +153,45 @@ def unmet_need(item: pytest.Item) -> str | None:
     place = place_of(item)
     needs = [need for mark in item.iter_markers("needs") for need in mark.args]
     return None if place is None else next((place.lacks[need] for need in needs if need in place.lacks), None)
+
+
+def repeated(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """What repeats in a sibling place that a reference place shows: all but the first form of each witness.
+
+    A test that was written for one place, and takes its fixture, repeats nothing.
+    """
+    witnesses: set[tuple[str, Place]] = set()
+    repeating: set[pytest.Item] = set()
+    for item in items:
+        place = _parameter(item)
+        if place is None or place.tier is Tier.REFERENCE or unmet_need(item) is not None:
+            continue
+        form = item.nodeid.split("[")[0], place
+        if item.get_closest_marker("witness") is None or form in witnesses:
+            repeating.add(item)
+        else:
+            witnesses.add(form)
+    return repeating
+
+
+def left_out(items: Sequence[pytest.Item], *, chosen: str | None = None) -> list[pytest.Item]:
+    """What a run leaves out. ``chosen`` is the value of ``PWC_PLACES``."""
+    chosen = os.environ.get(VARIABLE, "") if chosen is None else chosen
+    if not chosen:
+        repeating = repeated(items)
+        return [item for item in items if unmet_need(item) is not None or item in repeating]
+    ids = None if chosen == "all" else _checked(chosen.split(","))
+    return [item for item in items if unmet_need(item) is not None or not _is_in(item, ids)]
+
+
+def _is_in(item: pytest.Item, ids: Collection[str] | None) -> bool:
+    place = place_of(item)
+    return ids is None or (place is not None and place.id in ids)
+
+
+def _checked(ids: Collection[str]) -> Collection[str]:
+    known = [place.id for place in PLACES]
+    unknown = sorted(set(ids) - set(known))
+    if unknown:
+        raise pytest.UsageError(f"{VARIABLE}: there is no place {', '.join(unknown)}. There are {', '.join(known)}.")
+    return ids

@@ -78,6 +78,7 @@ def test_a_source_that_fails_midway_leaves_no_file(error: type[BaseException], a
     assert noted.ids() == list(range(100))
 
 
+@pytest.mark.witness
 @pytest.mark.parametrize("at", [Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT])
 @pytest.mark.parametrize("error", [PowerCutError, KeyboardInterrupt])
 def test_a_failure_at_any_step_leaves_no_file(error: type[BaseException], at: Step, noted: Lake) -> None:
@@ -120,6 +121,7 @@ def test_a_partition_value_that_is_refused_leaves_no_file(noted: Lake) -> None:
     assert noted.files() == before
 
 
+@pytest.mark.witness
 def test_a_write_goes_through_after_one_that_failed(noted: Lake) -> None:
     with pytest.raises(PowerCutError):
         task(noted, NOTED, ending_in(PowerCutError(), after=2), limits=EAGER)

@@ -101,6 +101,7 @@ def test_a_partition_that_compresses_well_does_not_swell_the_files_of_another(lo
     assert all(0.8 <= size / TARGETS["256kb"] <= 1.2 for size in wild_sizes[:-1]), wild_sizes
 
 
+@pytest.mark.witness
 def test_files_roll_on_every_store_and_hold_all_rows_in_order(lake: Lake) -> None:
     lake = lake.with_options(targetFileSize="64kb")
     rows = pa.table({"id": np.arange(60_000), "value": np.random.default_rng(seed=7).random(60_000)})

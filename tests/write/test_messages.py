@@ -118,6 +118,7 @@ def test_a_real_message_carries_no_value_of_any_option(s3_lake: Lake) -> None:
     assert told == {"partitionBy": "day"}
 
 
+@pytest.mark.witness
 def test_paths_in_a_real_message_are_relative_to_the_table(lake: Lake) -> None:
     message = opened(lake.write(rows(1)))
 

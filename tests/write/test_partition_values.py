@@ -110,6 +110,7 @@ def test_a_text_is_the_same_after_a_round_trip(value: str | None, local_lake: La
     assert_nothing_escapes(tmp_path, tmp_path / "warehouse" / "sales.db" / "orders")
 
 
+@pytest.mark.witness
 def test_all_texts_side_by_side_stay_apart(lake: Lake) -> None:
     lake = lake.with_options(partitionBy="part")
 

@@ -1,4 +1,4 @@
-"""Most of maintenance is tested in every place."""
+"""What tasks write is Paimon's here, on a disk and on S3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.places import Place, places
 
 
-@pytest.fixture(params=places())
+@pytest.fixture(params=places("local", "s3", format="paimon"))
 def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
     return where
