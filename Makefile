@@ -14,6 +14,7 @@ FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
 FUZZ_CONDITIONS ?= 5000
 FUZZ_SEED ?= 0
+PLACE ?= paimon-s3
 PYTEST_ARGS ?=
 
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
@@ -82,27 +83,45 @@ demo: java $(READY) ## Stream into a local table, kill the driver midway, restar
 
 # ---------------------------------------------------------------- tests
 
+# What runs at which tier, and what of it takes how long: docs/testing.md.
+TIMES := .test-times
+
 .PHONY: test
-test: java browser lint types ## Everything: lint, types, all tests, S3 and Spark included (PYTEST_ARGS=…)
+test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
+	@mkdir -p $(TIMES)
 	@echo "Tests without Spark, S3 included, three at a time …"
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark' $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
-	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m spark $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
 	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
-	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' $(PYTEST_ARGS)
-	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' $(PYTEST_ARGS)
+	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
+	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
 
 .PHONY: check
-check: browser lint types ## The fast part: lint, types, tests that need neither Spark nor S3
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow' $(PYTEST_ARGS)
+check: lint types ## The fast part: lint, types, tests that need no server, no Spark and no browser
+	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not s3 and not slow and not browser and not long' $(PYTEST_ARGS)
+
+.PHONY: test-times
+test-times: $(READY) ## Write docs/test-times.md: where the time of the last `make test` went
+	@$(VENV)/bin/python scripts/test_times.py --run 'make test' $(TIMES)/plain.xml $(TIMES)/spark.xml $(TIMES)/cluster.xml \
+		$(TIMES)/connect.xml > docs/.test-times.md.new
+	@mv docs/.test-times.md.new docs/test-times.md
+
+.PHONY: test-matrix
+test-matrix: java $(READY) ## Every test in one place (PLACE=paimon-s3), also those that `make test` runs in its reference place only
+	@PWC_PLACES=$(PLACE) $(VENV)/bin/pytest $(PARALLEL_SPARK) $(PYTEST_ARGS)
+
+.PHONY: test-long
+test-long: java $(READY) ## What repeats at length: kills at every step, races, a soak, the demo in each format
+	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m long $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of two workers
-	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
+	@PWC_PLACES=all PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-connect
 test-connect: java $(READY) ## The Spark tests again, behind a Spark Connect server
-	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
+	@PWC_PLACES=all PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
 ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg
 $(ON_SPARK41): export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
@@ -110,7 +129,7 @@ $(ON_SPARK41): export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 
 .PHONY: test-spark41
 test-spark41: java $(READY41) ## The Spark tests and the smoke set again, on Spark 4.1
-	@$(VENV41)/bin/pytest -m 'spark or smoke' $(PYTEST_ARGS)
+	@PWC_PLACES=all $(VENV41)/bin/pytest -m 'spark or smoke' $(PYTEST_ARGS)
 
 .PHONY: test-spark41-small
 test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
@@ -122,8 +141,8 @@ integration: test-minio ## The whole S3 suite and long runs on a real MinIO serv
 
 .PHONY: test-minio
 test-minio: java $(READY) ## Only the S3 suite, on MinIO
-	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
-	@scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
+	@PWC_PLACES=all scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL) -m 's3 and not spark' $(PYTEST_ARGS)
+	@PWC_PLACES=all scripts/with-minio $(VENV)/bin/python -m pytest $(PARALLEL_SPARK) -m 's3 and spark' $(PYTEST_ARGS)
 
 .PHONY: minio
 minio: $(READY) ## Build MinIO outside the repository, if it is not there yet, and say where
@@ -277,5 +296,5 @@ screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
 	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf spark-warehouse metastore_db derby.log docs/.options.md.new docs/.fault-matrix.md.new
+	@rm -rf spark-warehouse metastore_db derby.log $(TIMES) docs/.*.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

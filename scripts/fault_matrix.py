@@ -146,6 +146,7 @@ class Collected:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         repeating = repeated(session.items)
+        repeating |= {item for item in session.items if item.get_closest_marker("long") is not None}
         for item in session.items:
             file, test = _name_of(item)
             place = place_of(item)
@@ -227,10 +228,11 @@ def page(found: Collected) -> str:
         "cover the fault in that place. Where there is none, the reason stands below the table: what a place cannot "
         "do. After each test in `tests/faults` its table is verified as `pwc verify` does it, unless the test damages "
         "it: every file that a snapshot names is there, and no batch is in twice.",
-        f"Places have tiers. The reference places ({_named(_ids(Tier.REFERENCE))}) run every test in `make test`. "
+        f"Places have tiers. The reference places ({_named(_ids(Tier.REFERENCE))}) run their tests in `make test`. "
         f"Their siblings ({_named(_ids(Tier.SIBLING))}) have the same ledger and another put or another store; there "
         "`make test` runs the witnesses of each fault, marked below, in their first form, and `make test-matrix "
-        "PLACE=…` runs everything. “2 of 17” says both.",
+        "PLACE=…` runs everything. What repeats at length is left to `make test-long`. “2 of 17” says that "
+        "`make test` runs two of the seventeen.",
     ]
     for section, faults in SECTIONS.items():
         blocks += [f"## {section}", table(found, faults), *gaps(found, faults)]
@@ -250,7 +252,7 @@ def cell(found: Collected, fault: int, place: Place) -> str:
     tests, witnesses = found.in_place(fault, place), found.by_tier(fault, place)
     if not tests:
         return "none"
-    return str(tests) if place.tier is Tier.REFERENCE else f"{witnesses} of {tests}"
+    return str(tests) if witnesses == tests else f"{witnesses} of {tests}"
 
 
 def gaps(found: Collected, faults: Iterable[int]) -> list[str]:

@@ -96,7 +96,7 @@ def copied() -> Iterator[Path]:
 
 
 def run_tests(copy: Path, tests: Sequence[str], *, stop_at_first: bool, timeout_s: int = TIMEOUT_S) -> Run:
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "mutant_witness", "-m", "not s3 and not spark"]
+    arguments = ["-q", "-p", "no:cacheprovider", "-p", "mutant_witness", "-m", "not s3 and not spark and not long"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *(["-x"] if stop_at_first else []), *arguments, *tests],
         cwd=copy,

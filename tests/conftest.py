@@ -6,6 +6,7 @@ whose tests run in fewer places has a ``place`` of its own.
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from hypothesis import settings
 from tests.rest_server import RestCatalogServer
 from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
-from tests.support.places import Place, left_out, places
+from tests.support.places import Place, left_out, place_of, places
 from tests.support.postgres import postgres_server
 from tests.support.s3 import S3Server, export, s3_server, seaweedfs
 
@@ -26,6 +27,7 @@ settings.register_profile("same every time", derandomize=True)
 settings.load_profile("same every time")
 
 SERVER = pytest.StashKey[tuple[ExitStack, S3Server]]()
+BEGAN = pytest.StashKey[float]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -66,6 +68,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=leaving)
         left = set(leaving)
         items[:] = [item for item in items if item not in left]
+    for item in items:
+        # For scripts/test_times.py: they end up in the file of --junitxml.
+        item.user_properties += _properties(item)
+
+
+def _properties(item: pytest.Item) -> list[tuple[str, object]]:
+    place = place_of(item)
+    marks = " ".join(sorted({mark.name for mark in item.iter_markers()}))
+    return [("marks", marks), *([("place", place.id)] if place is not None else [])]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[BEGAN] = processor_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Beside the seconds on the clock, those of the processor: they are the same however much else the machine does."""
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("processor", f"{processor_seconds() - item.stash[BEGAN]:.2f}"))
+
+
+def processor_seconds() -> float:
+    """Of this process and of the children it has waited for. Servers, and what they start, are not among them."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ def results(to: Path) -> dict[str, list[dict[str, Any]]]:
     return {name: body["rows"] for name, body in found.items()}
 
 
-@pytest.mark.parametrize("store", ["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.mark.parametrize("store", ["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.long])])
 def test_growth_measures_ours_further_than_the_others(store: str, tmp_path: Path) -> None:
     few = ["--first", "1", "--commits", "2", "--peer-commits", "1", "--turns", "1", "--store", store]
 
@@ -110,7 +110,7 @@ def test_fan_out_measures_a_file_for_each_partition(tmp_path: Path) -> None:
     assert all(row["peak MB"] > row["rows MB"] > 0 and row["seconds"] > 0 for row in rows)
 
 
-@pytest.mark.parametrize("store", ["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.mark.parametrize("store", ["local", pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.long])])
 def test_contention_counts_every_commit_of_ours_and_of_the_libraries(store: str, tmp_path: Path) -> None:
     few = ["--committers", "2", "--commits", "2", "--turns", "1", "--store", store]
 
@@ -172,6 +172,7 @@ replay.main(["--rows", "300", "--sinks", "ours-paimon", "ours-iceberg", *to])
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_writes_and_replays_the_same_rows_through_every_sink(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def assert_all_in_once(lake: Lake, reports: list[Report], *, expected: int) -> N
 
 
 @pytest.mark.fault(14)
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # half a minute on an idle machine, minutes beside other work
 def test_eight_processes_lose_nothing_on_a_local_disk(local_lake: Lake) -> None:
@@ -50,6 +51,7 @@ def test_eight_processes_lose_nothing_on_a_local_disk(local_lake: Lake) -> None:
 
 
 @pytest.mark.fault(14)
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.s3
 @pytest.mark.timeout(900)

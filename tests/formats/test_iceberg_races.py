@@ -8,7 +8,7 @@ from tests.support.iceberg_engine import native
 from tests.support.lake import Lake
 from tests.support.racer import Errand, race, some_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 def run_race(lake: Lake, *, writers: int, commits: int) -> None:

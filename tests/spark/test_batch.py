@@ -145,7 +145,6 @@ def test_a_table_can_be_overwritten_with_what_was_read_from_it(spark: SparkSessi
 
 
 @pytest.mark.witness
-@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_rerun_of_a_named_batch_job_changes_nothing(spark: SparkSession, lake: Lake) -> None:
     named = {"commitUser": "nightly", "commitIdentifier": "20260131"}

@@ -236,7 +236,6 @@ def test_a_batch_job_tells_why_it_failed_in_planning_in_a_task_and_in_its_commit
 
 
 @pytest.mark.spark
-@pytest.mark.everywhere
 @pytest.mark.parametrize("setting", ["hideTraceback", "simplifiedTraceback"])
 def test_it_is_told_however_spark_is_set_to_print_tracebacks(
     spark: SparkSession, local_lake: Lake, setting: str
@@ -256,7 +255,6 @@ def test_it_is_told_however_spark_is_set_to_print_tracebacks(
 
 
 @pytest.mark.spark
-@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_stream_tells_why_it_failed_to_whoever_waits_and_to_whoever_asks(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, tmp_path: Path
@@ -281,7 +279,6 @@ def test_a_stream_tells_why_it_failed_to_whoever_waits_and_to_whoever_asks(
 
 
 @pytest.mark.spark
-@pytest.mark.everywhere
 def test_a_failure_of_the_users_own_has_no_cause_of_ours(spark: SparkSession, local_lake: Lake) -> None:
     def quoting(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise ValueError("a line\npaimon_sink.core.errors.OptionError: a quotation")

@@ -17,7 +17,7 @@ from tests.spark.support import lake_options, load
 from tests.support.batches import path_in
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
-from tests.support.places import Place, places
+from tests.support.places import places
 from tests.support.whole import assert_whole
 
 pytestmark = pytest.mark.spark
@@ -35,10 +35,9 @@ def streamed(lake: Lake, batches: int) -> Lake:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", places("local", "sqlite"), indirect=True)
-def test_hundreds_of_one_row_batches_become_one_file_a_partition(
-    spark: SparkSession, request: pytest.FixtureRequest, place: Place
-) -> None:
-    lake = streamed(place.lake(request).with_options(partitionBy="day"), 500 if place.format == "paimon" else 200)
+@pytest.mark.parametrize("batches", [60, pytest.param(400, marks=pytest.mark.long)])
+def test_many_one_row_batches_become_one_file_a_partition(spark: SparkSession, lake: Lake, batches: int) -> None:
+    lake = streamed(lake.with_options(partitionBy="day"), batches)
     ids, first = lake.ids(), lake.snapshot_ids()[-5]
     told: list[tuple[int, int]] = []
 

@@ -30,7 +30,9 @@ def run_demo(directory: Path, *arguments: str) -> subprocess.CompletedProcess[st
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.xdist_group("processes")
-@pytest.mark.parametrize("table_format", BUILT_IN)
+@pytest.mark.parametrize(
+    "table_format", [pytest.param(name, marks=() if name == "paimon" else pytest.mark.long) for name in BUILT_IN]
+)
 def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path, table_format: str) -> None:
     ended = run_demo(tmp_path / "demo", "--format", table_format, "--rows", "2400", "--batches", "6", "--json")
 

@@ -94,6 +94,7 @@ def test_only_the_task_of_a_killed_executor_runs_again(
     assert len(local_lake.data_files()) == 2 * TASKS + 1
 
 
+@pytest.mark.long
 @pytest.mark.fault(26)
 def test_of_two_attempts_that_both_finish_by_speculation_one_is_in(
     cluster: ClusterDaemons,

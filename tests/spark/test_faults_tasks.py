@@ -24,6 +24,7 @@ def director(spark: SparkSession, tmp_path: Path) -> Director:
     return Director(tmp_path / "director")
 
 
+@pytest.mark.everywhere
 @pytest.mark.fault(3, 26)
 def test_tasks_killed_at_every_step_run_again_and_leave_one_copy(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, director: Director

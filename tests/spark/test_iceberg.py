@@ -49,9 +49,7 @@ def numbers(spark: SparkSession, *ids: int, day: str = "monday") -> DataFrame:
 
 @pytest.mark.witness
 @pytest.mark.smoke
-@pytest.mark.parametrize(
-    "partition_by", [None, pytest.param("day", marks=pytest.mark.everywhere), "bucket(4, id), truncate(1, day)"]
-)
+@pytest.mark.parametrize("partition_by", [None, "day", "bucket(4, id), truncate(1, day)"])
 def test_a_stream_appends_and_a_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint, partition_by: str | None
 ) -> None:

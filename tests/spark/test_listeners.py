@@ -15,7 +15,6 @@ from tests.support.listeners import RECORDER, heard
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.everywhere
 def test_a_stream_moves_the_watermark_and_its_listener_hears_of_each_batch_once(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint, tmp_path: Path
 ) -> None:

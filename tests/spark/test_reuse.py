@@ -96,7 +96,6 @@ def test_a_process_that_spark_does_not_keep_is_left_alone(worker: Path, monkeypa
 
 @pytest.mark.spark
 @pytest.mark.smoke
-@pytest.mark.everywhere
 def test_a_worker_that_wrote_keeps_neither_finders_of_spark_nor_its_modules_for_the_next_call(
     spark: SparkSession, local_lake: Lake
 ) -> None:

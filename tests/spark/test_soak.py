@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 KILLS = 12
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.s3

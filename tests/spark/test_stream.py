@@ -295,7 +295,6 @@ def test_the_batch_is_written_once_the_failure_is_mended(
 # ---------------------------------------------------------------- what a user reads
 
 
-@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_a_failed_stream_says_our_sentence_in_its_first_lines(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint
@@ -349,7 +348,6 @@ def test_spark_does_not_pass_on_partition_by_of_a_stream_writer(
     assert list(local_lake.open().partition_source_columns) == []
 
 
-@pytest.mark.everywhere
 @pytest.mark.smoke
 def test_following_a_table_as_a_stream_is_refused_with_a_sentence(
     spark: SparkSession, local_lake: Lake, tmp_path: Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import uuid
 from collections import Counter
@@ -17,6 +16,7 @@ from paimon_sink.storage.exclusive import exclusive_put
 from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
 from paimon_sink.storage.store import Store
+from tests.support.processes import CONTEXT
 
 WRITERS = 8
 
@@ -56,10 +56,9 @@ def assert_one_winner_each(store: Store, wins: dict[int, list[int]]) -> None:
 @pytest.mark.parametrize("place", ["local", pytest.param("s3", marks=pytest.mark.s3)])
 def test_of_many_processes_exactly_one_wins_each_key(request: pytest.FixtureRequest, place: str) -> None:
     store: Store = request.getfixturevalue(f"{place}_store")
-    context = multiprocessing.get_context("spawn")
-    barrier, wins = context.Barrier(WRITERS), context.Queue()
+    barrier, wins = CONTEXT.Barrier(WRITERS), CONTEXT.Queue()
     writers = [
-        context.Process(target=race_in_a_process, args=(store.root, store._settings, writer, barrier, wins))
+        CONTEXT.Process(target=race_in_a_process, args=(store.root, store._settings, writer, barrier, wins))
         for writer in range(WRITERS)
     ]
     for process in writers:
