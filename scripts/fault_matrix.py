@@ -181,7 +181,8 @@ class Collected:
 
 
 def _name_of(item: pytest.Item) -> tuple[str, str]:
-    file, test = item.nodeid.split("[")[0].split("::")
+    """Its file and its own name; the class that it is in, or inherited by, does not count."""
+    file, *_, test = item.nodeid.split("[")[0].split("::")
     return file, test
 
 
