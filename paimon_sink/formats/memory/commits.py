@@ -200,7 +200,7 @@ def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, 
     for user, newest_first in foreign.items():
         identifiers = carried[user].identifiers if user in carried else None
         if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
-            # They do not only go up, so the last does not speak for all.
+            # They do not only go up, so the last does not stand for all.
             identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
         if identifiers is not None:
             for entry in newest_first:

@@ -60,6 +60,7 @@ class SnapshotChain:
         foreign: dict[str, list[LedgerEntry]] = {}
         snapshot = newest
         while snapshot is not None:
+            # Each of our snapshots carries the whole ledger, so the walk ends at the first of them.
             carried = self.snapshots.ledger_in(snapshot)
             if carried is not None:
                 return Ledger({**carried.entries, **_latest(foreign, carried.entries)}, carried.complete)
@@ -67,6 +68,7 @@ class SnapshotChain:
                 entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
                 foreign.setdefault(snapshot.commit_user, []).append(entry)
             if snapshot.id == 1:
+                # Nothing can have expired below it: whoever is not here never wrote.
                 return Ledger(_latest(foreign, {}), complete=True)
             below = self.snapshots.read(snapshot.id - 1)
             snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
@@ -77,6 +79,7 @@ class SnapshotChain:
         if self.snapshots.compares_base:
             return True
         if base is None:
+            # A first snapshot has no base to look for. What may have changed is the table itself.
             return not self._is_gone()
         return bool(self.snapshots.read(base.id) == base)
 
@@ -85,6 +88,7 @@ class SnapshotChain:
         snapshot, base = built.snapshot, built.base
         if self.snapshots.compares_base or (base is not None and self.stands(base)):
             return PutOutcome.LANDED
+        # No base, or it is gone: expiry may remove it once others built on ours. So the next snapshot is asked first.
         following = self.snapshots.read(snapshot.id + 1)
         if self._starts_from(following, built):
             return PutOutcome.LANDED
@@ -112,7 +116,7 @@ class SnapshotChain:
         return self._by_ledger(built.snapshot, self.ledger(newest))
 
     def _by_ledger(self, ours: Snapshot, ledger: Ledger) -> PutOutcome:
-        """Whether the newest snapshot goes back to ours: its ledger then names our publication, or a later one."""
+        """Whether the newest snapshot goes back to ours: its ledger then names our commit, or a later one."""
         properties = ours.properties or {}
         entry = ledger.entries.get(ours.commit_user)
         if entry is not None and entry.commit_id == properties.get(COMMIT_ID):
@@ -121,7 +125,7 @@ class SnapshotChain:
         if entry is None:
             never_in = ledger.complete
         else:
-            # The batch of another publication is not in twice, and one above all others is not in at all.
+            # The batch of another commit is not in twice, and one above all others is not in at all.
             is_other = entry.batch_id == batch_id or not entry.may_hold(batch_id)
             never_in = is_other and entry.query_id == properties.get(QUERY_ID) and entry.commit_id is not None
         if never_in and ours.commit_identifier != BATCH_COMMIT_IDENTIFIER:
@@ -183,7 +187,7 @@ def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, 
     for user, newest_first in foreign.items():
         identifiers = carried[user].identifiers if user in carried else None
         if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
-            # They do not only go up, so the last does not speak for all.
+            # They do not only go up, so the last does not stand for all.
             identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
         if identifiers is not None:
             for entry in newest_first:
