@@ -13,7 +13,7 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.contract import Format, Table
-from paimon_sink.formats.registry import _format, open_table, parse_options
+from paimon_sink.formats.registry import format_named, open_table, parse_options
 from paimon_sink.formats.values import Plan, SnapshotInfo
 from paimon_sink.sink import Sink
 
@@ -62,7 +62,7 @@ class ContractLake:
 
     @property
     def format(self) -> Format:
-        return _format(self.table_options.table_format)
+        return format_named(self.table_options.table_format)
 
     @property
     def table_options(self) -> TableOptions:
