@@ -20,12 +20,20 @@ from paimon_sink.formats.values import Filter, Head, Plan, PutOutcome, SnapshotD
 from tests.support.batches import plan, sink_options, write_plan
 from tests.support.engines import other_engine
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 
 pytestmark = pytest.mark.witness  # each test is a clause
 
 SCHEMA = pa.schema([("id", pa.int64()), ("day", pa.string())])
 NOW_MS = 4_102_444_800_000
 """Later than now: a format may refuse to let a table's clock run backwards."""
+
+
+@pytest.fixture(params=places(in_memory=True))
+def place(request: pytest.FixtureRequest) -> Place:
+    """The contract holds in memory too."""
+    where: Place = request.param
+    return where
 
 
 def build(table: Table, batch: Plan, head: Head, commit_id: str = "c-1", ledger: Ledger | None = None) -> Prepared:
