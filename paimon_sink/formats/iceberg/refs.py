@@ -23,7 +23,7 @@ _ATTEMPTS = 20
 
 
 class IcebergRefs(Refs):
-    """The tags of one table. Others commit meanwhile; each round begins with what they left."""
+    """The tags of one table. Others commit meanwhile; each attempt begins with what they left."""
 
     def __init__(self, handle: IcebergHandle) -> None:
         self.label = handle.label
@@ -92,5 +92,5 @@ class IcebergRefs(Refs):
 
     def _overtaken(self, name: str) -> CommitConflictError:
         return CommitConflictError(
-            f"Could not set or remove the tag {name!r} of {self.label}: other writers won all {_ATTEMPTS} rounds."
+            f"Could not set or remove the tag {name!r} of {self.label}: other writers won all {_ATTEMPTS} attempts."
         )
