@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.strict_json import is_text
 
-__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of"]
+__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of", "latest_entries"]
 
 
 @dataclass(frozen=True)
@@ -87,3 +87,20 @@ def extras_from(fields: Sequence[Any]) -> tuple[str | None, Identifiers | None]:
     if len(fields) > 2 or not (is_text(journal) or (journal is None and len(fields) != 1)):
         raise ValueError(f"an entry ends in {reprlib.repr(list(fields))}")
     return journal, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None
+
+
+def latest_entries(
+    foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]
+) -> dict[str, LedgerEntry]:
+    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
+    latest: dict[str, LedgerEntry] = {}
+    for user, newest_first in foreign.items():
+        identifiers = carried[user].identifiers if user in carried else None
+        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
+            # They do not only go up, so the last does not stand for all.
+            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
+        if identifiers is not None:
+            for entry in newest_first:
+                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
+        latest[user] = replace(newest_first[0], identifiers=identifiers)
+    return latest

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
@@ -19,9 +19,8 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
-from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.properties import COMMIT_ID, QUERY_ID
-from paimon_sink.formats.ledger import Ledger, LedgerEntry
+from paimon_sink.formats.ledger import Ledger, LedgerEntry, latest_entries
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
@@ -63,16 +62,16 @@ class SnapshotChain:
             # Each of our snapshots carries the whole ledger, so the walk ends at the first of them.
             carried = self.snapshots.ledger_in(snapshot)
             if carried is not None:
-                return Ledger({**carried.entries, **_latest(foreign, carried.entries)}, carried.complete)
+                return Ledger({**carried.entries, **latest_entries(foreign, carried.entries)}, carried.complete)
             if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
                 entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
                 foreign.setdefault(snapshot.commit_user, []).append(entry)
             if snapshot.id == 1:
                 # Nothing can have expired below it: whoever is not here never wrote.
-                return Ledger(_latest(foreign, {}), complete=True)
+                return Ledger(latest_entries(foreign, {}), complete=True)
             below = self.snapshots.read(snapshot.id - 1)
             snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
-        return Ledger(_latest(foreign, {}), complete=newest is None)
+        return Ledger(latest_entries(foreign, {}), complete=newest is None)
 
     def stands(self, base: Snapshot | None) -> bool:
         """Whether the base is still what a snapshot may be put on. Expiry starts below: above it, all is there."""
@@ -179,18 +178,3 @@ class SnapshotChain:
                 of = (tuple(entry.partition.values), entry.bucket, entry.file.file_name, entry.file.external_path)
                 files[of] += 1 if entry.kind == ADD else -1
         return {file: count for file, count in files.items() if count}
-
-
-def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
-    latest: dict[str, LedgerEntry] = {}
-    for user, newest_first in foreign.items():
-        identifiers = carried[user].identifiers if user in carried else None
-        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
-            # They do not only go up, so the last does not stand for all.
-            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
-        if identifiers is not None:
-            for entry in newest_first:
-                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
-        latest[user] = replace(newest_first[0], identifiers=identifiers)
-    return latest
