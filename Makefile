@@ -290,11 +290,12 @@ format: $(READY) ## Mend what the linter can mend, and format
 	@$(VENV)/bin/ruff format .
 
 .PHONY: docs
-docs: $(READY) ## Write docs/options.md and docs/fault-matrix.md from the code and the tests
+docs: $(READY) ## Write docs/options.md, docs/fault-matrix.md and the tables of other pages from the code and the tests
 	@$(VENV)/bin/pwc options --markdown > docs/.options.md.new
 	@mv docs/.options.md.new docs/options.md
 	@$(VENV)/bin/python scripts/fault_matrix.py > docs/.fault-matrix.md.new
 	@mv docs/.fault-matrix.md.new docs/fault-matrix.md
+	@$(VENV)/bin/python scripts/doc_tables.py
 
 .PHONY: screenshots
 screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real stream (about a minute)

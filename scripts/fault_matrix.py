@@ -87,10 +87,12 @@ _IN_THE_CATALOG = "the catalog knows the newest snapshot; nothing is listed and 
 _NO_SECRET = "a local disk needs no secret"
 
 REASONS: dict[tuple[int, str], str] = {
+    (25, "memory-process"): "the newest snapshot is an object; nothing is listed and no hint is read",
     (25, "paimon-rest"): _IN_THE_CATALOG,
     (25, "iceberg-sqlite"): _IN_THE_CATALOG,
     (25, "iceberg-postgres"): _IN_THE_CATALOG,
     (25, "iceberg-rest"): _IN_THE_CATALOG,
+    (28, "memory-process"): "executors are other processes, and cannot see a table in memory",
     (28, "paimon-local"): "an executor needs a real cluster",
     (28, "paimon-s3"): _SPARK,
     (28, "paimon-rest"): _SPARK,
@@ -100,6 +102,7 @@ REASONS: dict[tuple[int, str], str] = {
     (35, "*"): _NO_TABLE,
     (36, "*"): "columns are compared with those of the open table by the same code in every place",
     (39, "*"): "messages are read, and compared with what they describe, by the same code in every place",
+    (40, "memory-process"): "memory needs no secret",
     (40, "paimon-local"): _NO_SECRET,
     (40, "iceberg-sqlite"): _NO_SECRET,
 }
@@ -113,7 +116,14 @@ REMARKS: dict[int, str] = {
 }
 """What is left out, and what will join."""
 
-STORES = {"local": "local disk", "s3": "S3", "rest": "REST", "sqlite": "SQLite", "postgres": "PostgreSQL"}
+STORES = {
+    "process": "one process",
+    "local": "local disk",
+    "s3": "S3",
+    "rest": "REST",
+    "sqlite": "SQLite",
+    "postgres": "PostgreSQL",
+}
 _WHOLE_MODULE_FROM = 6
 CONTRACT = "tests/formats/test_contract.py"
 """Each test of it is a clause, which every place has to keep."""
@@ -181,7 +191,8 @@ class Collected:
 
 
 def _name_of(item: pytest.Item) -> tuple[str, str]:
-    file, test = item.nodeid.split("[")[0].split("::")
+    """Its file and its own name; the class that it is in, or inherited by, does not count."""
+    file, *_, test = item.nodeid.split("[")[0].split("::")
     return file, test
 
 
@@ -231,8 +242,9 @@ def page(found: Collected) -> str:
         f"Places have tiers. The reference places ({_named(_ids(Tier.REFERENCE))}) run their tests in `make test`. "
         f"Their siblings ({_named(_ids(Tier.SIBLING))}) have the same ledger and another put or another store; there "
         "`make test` runs the witnesses of each fault, marked below, in their first form, and `make test-matrix "
-        "PLACE=…` runs everything. What repeats at length is left to `make test-long`. “2 of 17” says that "
-        "`make test` runs two of the seventeen.",
+        "PLACE=…` runs everything. Memory runs, in seconds, whatever needs neither a store nor another process: what "
+        "the coordinator, the ledger and the listeners decide. It takes nothing off the others. What repeats at length "
+        "is left to `make test-long`. “2 of 17” says that `make test` runs two of the seventeen.",
     ]
     for section, faults in SECTIONS.items():
         blocks += [f"## {section}", table(found, faults), *gaps(found, faults)]
@@ -311,11 +323,16 @@ def _places(ids: set[str]) -> str:
 def _named(ids: set[str]) -> str:
     if ids == {place.id for place in PLACES}:
         return "everywhere"
+    if ids == {place.id for place in PLACES} - _ids(Tier.MEMORY):
+        return "everywhere but in memory"
     by_format: dict[str, list[str]] = defaultdict(list)
     for place in PLACES:
         if place.id in ids:
             by_format[place.format.capitalize()].append(STORES[place.store])
-    return "; ".join(f"{format} on {', '.join(stores)}" for format, stores in by_format.items())
+    return "; ".join(
+        "in memory" if format == "Memory" else f"{format} on {', '.join(stores)}"
+        for format, stores in by_format.items()
+    )
 
 
 def row(cells: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from paimon_sink.formats import memory as in_memory
 from tests.rest_server import RestCatalogServer
 from tests.support.fault_marks import mark_modules
 from tests.support.lake import Lake
@@ -105,6 +106,12 @@ def s3() -> Iterator[S3Server]:
     """The server of this run."""
     with s3_server() as server:
         yield server
+
+
+@pytest.fixture
+def memory_lake() -> Iterator[Lake]:
+    with in_memory.memory_lake() as opened:
+        yield Lake({"warehouse": opened.warehouse, "tableFormat": "memory"})
 
 
 @pytest.fixture

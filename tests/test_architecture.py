@@ -37,6 +37,8 @@ ROOMS: dict[str, set[str]] = {
     "sink": {"write", "commit", "maintain", "listen", "formats", "core"},
     "spark": {"sink", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     "cli": {"", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    # The contract suite, for whoever tests a format. No room may import it.
+    "testing": {"sink", "commit", "formats", "storage", "core"},
     "": {"spark", "listen", "core"},
 }
 
@@ -51,6 +53,7 @@ DOORS: dict[str, set[str]] = {
     "pyiceberg": {"formats.iceberg"},
     "pyspark": {"spark", "cli.demo.query", "cli.maintain.session"},
     "click": {"cli"},
+    "pytest": {"testing"},
     # What is written for machines and for browsers, and the list of commands, prints without it.
     "rich": {
         "cli.terminal",
@@ -279,6 +282,8 @@ def test_every_directory_of_the_package_is_a_room_of_the_design() -> None:
         pytest.param("cli.report.page", "from rich.text import Text", id="rich in a web page"),
         pytest.param("cli.demo.run", "from pyspark.sql import SparkSession", id="pyspark in the process that kills"),
         pytest.param("read.scan", "import click", id="click outside cli"),
+        pytest.param("sink", "import pytest", id="pytest outside the suite for formats"),
+        pytest.param("", "def late():\n    import paimon_sink.testing", id="the package imports what is for tests"),
         pytest.param(
             "write.task",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pyspark.sql import Row",
@@ -311,6 +316,7 @@ def test_a_broken_rule_is_noticed(module: str, source: str) -> None:
         pytest.param("core.options", "default = 'paimon'", id="naming a format without asking"),
         pytest.param("core.properties", "COMMIT_USER = 'pwc.commit-user'", id="the module of properties"),
         pytest.param("formats.paimon.table", "import pypaimon, fastavro, pyarrow", id="a format's own libraries"),
+        pytest.param("testing.format_contract", "import pytest\nimport paimon_sink.sink", id="the suite for formats"),
     ],
 )
 def test_what_the_design_allows_passes(module: str, source: str) -> None:

@@ -79,7 +79,7 @@ class _Run:
 
     @property
     def bare_claim(self) -> Claim | None:
-        """The try as a claim that does not say where it began. None for a plan that is in no ledger."""
+        """The commit as a claim that does not say where it began. None for a plan that is in no ledger."""
         if self.plan.batch_id is None:
             return None
         return Claim(self.plan.commit_user, self.plan.batch_id, self.plan.query_id, self.commit_id)
@@ -110,7 +110,7 @@ class Coordinator:
             self._dispatch.notify(
                 plan.commit_user,
                 outcome.entry,
-                # A job's rerun may be of an earlier one than the last, which is the one its listeners hear of.
+                # A job's rerun may be of an earlier one than the last, which is the one its listeners are notified of.
                 replayed=outcome.already_committed
                 and outcome.entry is not None
                 and outcome.entry.batch_id == plan.batch_id,
@@ -209,12 +209,12 @@ class Coordinator:
             prepared.discard()
             return None
         reached(Step.COMMITTED)
-        self._settle_claims(run, head)
+        self._confirm_claim(run, head)
         log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(plan))
         return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
 
     def _load_head(self, run: _Run, *, is_first: bool) -> Head:
-        """The table as it is. Our own claim says nothing about earlier tries."""
+        """The table as it is. Our own claim says nothing about earlier commits of the batch."""
         reached(Step.BEFORE_LOOK)
         with run.phases.timed("look"):
             head: Head = run.commit.load_head()
@@ -337,7 +337,7 @@ class Coordinator:
                 if outcome is PutOutcome.LANDED:
                     run.may_be_in = True
                     return True
-                # "Already there" may be our own put, repeated on the way. Only reading it back tells.
+                # "Already there" may be our own put, repeated on the way. Only reading it back shows which.
                 reached(Step.BEFORE_READ_BACK)
                 outcome = prepared.resolve_outcome()
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
@@ -369,7 +369,7 @@ class Coordinator:
     # ------------------------------------------------------------ claims
 
     def _put_claim(self, run: _Run, head: Head) -> None:
-        """Put this try on record. It says where it began where others could take it for one that is in."""
+        """Put this commit on record. It says where it began where others could take it for one that is in."""
         if run.claim is None:
             is_known = head.ledger.complete or run.plan.commit_user in head.ledger.entries
             run.claim = self._claim(run, None if is_known else head.snapshot_id or 0)
@@ -384,10 +384,10 @@ class Coordinator:
             self.table.commits.claim(claim)
         return claim
 
-    def _settle_claims(self, run: _Run, head: Head) -> None:
-        """The batch is in: its claim speaks for those below it."""
+    def _confirm_claim(self, run: _Run, head: Head) -> None:
+        """The batch is in: its claim stands for those below it, which are released."""
         if run.claim is not None and run.claim.base is not None:
-            # Before others are released: it speaks for them even if a rollback takes it out again.
+            # Before others are released: it stands for them even if a rollback takes it out again.
             self.table.commits.claim(replace(run.claim, base=None))
         self._release_superseded(run, head)
 

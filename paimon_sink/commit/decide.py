@@ -290,9 +290,9 @@ def advanced_watermark(plan: Plan, head: Head, *, idle_mark_ms: int | None) -> i
 
 
 def superseded_claims(plan: Plan, ledger: Ledger, *, commit_id: str) -> list[Claim]:
-    """Claims that the batch which is in now speaks for.
+    """Claims that the batch which is in now stands for.
 
-    A higher batch speaks for those below it, so the claim of the highest is never released. Of a stream that is the
+    A higher batch stands for those below it, so the claim of the highest is never released. Of a stream that is the
     batch that is in now; of a job it may be the one before.
     """
     if plan.batch_id is None:
@@ -305,6 +305,6 @@ def superseded_claims(plan: Plan, ledger: Ledger, *, commit_id: str) -> list[Cla
         previous = Claim(plan.commit_user, entry.batch_id, entry.query_id, entry.commit_id)
         is_same = plan.in_any_order and entry.query_id == plan.query_id
         is_below = is_same and plan.batch_id < entry.batch_id
-        ours = Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id)
-        superseded.append(ours if is_below else previous)
+        own = Claim(plan.commit_user, plan.batch_id, plan.query_id, commit_id)
+        superseded.append(own if is_below else previous)
     return superseded

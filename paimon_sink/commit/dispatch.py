@@ -47,7 +47,7 @@ def event_of(
     attempts: int,
     small_files: int | None,
 ) -> CommitEvent:
-    """The batch as its listeners will hear of it."""
+    """The batch as its listeners will be notified of it."""
     files = table.files
     partitions = {files.partition_path(file.path): file for file in plan.files if table.partition_source_columns}
     return CommitEvent(
@@ -126,8 +126,8 @@ class ListenerDispatch:
                     *(name, self.table.label, event.batch_id, error),
                     exc_info=not isinstance(error, PwcError),
                 )
-                said = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
-                return journal.failed(name, said, now_ms=self.clock.now_ms())
+                reason = str(error) if isinstance(error, PwcError) else f"{type(error).__name__}: {error}"
+                return journal.failed(name, reason, now_ms=self.clock.now_ms())
         return journal
 
     def _remember(self, commit_user: str, entry: LedgerEntry, journal: ListenerJournal) -> None:
@@ -147,7 +147,7 @@ def _checked(state: Any) -> Any:
 
 def _is_deeper(value: Any, most: int) -> bool:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return most < 0 or any(_is_deeper(found, most - 1) for found in inside)
+    return most < 0 or any(_is_deeper(inner, most - 1) for inner in inside)
 
 
 def _cached_journal(table: Table, commit_user: str, entry: LedgerEntry) -> ListenerJournal | None:

@@ -37,7 +37,7 @@ def with_commit_time(figures: Mapping[str, str], *, clock: Clock, started_ms: in
 
 @dataclass(frozen=True)
 class Phases:
-    """How long each part of a commit took, over all its rounds."""
+    """How long each part of a commit took, over all its attempts."""
 
     clock: Clock
     spent_ms: dict[str, int] = field(default_factory=dict)

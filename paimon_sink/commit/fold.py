@@ -143,7 +143,7 @@ def _is_dynamic(messages: Sequence[TaskMessage], options: CommitOptions) -> bool
 
 
 def _planned(messages: Sequence[TaskMessage]) -> Moment | None:
-    """When the write was planned, if every task was told."""
+    """When the write was planned, if every task was given it."""
     moments = [message.planned for message in messages if message.planned is not None]
     if not moments or len(moments) < len(messages):
         return None

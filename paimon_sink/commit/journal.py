@@ -1,8 +1,8 @@
-"""The journal of a commit user: what its listeners know, and what they are still to be told. Pure.
+"""The journal of a commit user: what its listeners know, and what they are still to be notified of. Pure.
 
 It rides in the ledger entry of the batch it is about, so it is published with the batch, rolls back with it, and is
-read by whoever comes next. The event of the batch itself is in it, not yet told: nobody can be told before the snapshot
-is in. What was told since is in a memo, or is told again.
+read by whoever comes next. The event of the batch itself is in it, still owed: no listener can be notified before the
+snapshot is in. What was delivered since is in a cache; without the cache it is delivered again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from paimon_sink.core.events import CommitEvent, WrittenPartition
 from paimon_sink.core.strict_json import as_count, as_text, as_whole, read_json
 
 MOST_EVENTS = 100
-"""A listener that is further behind is told of the oldest batches together."""
+"""A listener that is further behind is notified of the oldest batches together."""
 MOST_STATE_BYTES = 64 << 10
 MOST_STATE_DEPTH = 50
 MOST_EVENT_BYTES = 256 << 10
-"""About. What is owed beyond that is told together too, as long as there are events to put together."""
+"""About. What is owed beyond that is notified together too, as long as there are events to put together."""
 _EVENT_BYTES = 250
 """What an event takes without its partitions, about."""
 _LONGEST_ERROR = 300
@@ -35,7 +35,7 @@ class ListenerProgress:
 
     state: Any = None
     owed: int = 0
-    """How many of the last events it is still to be told."""
+    """How many of the last events it is still to be notified of."""
     failures: int = 0
     """Since it last went well."""
     error: str | None = None
@@ -45,13 +45,13 @@ class ListenerProgress:
 @dataclass(frozen=True)
 class ListenerJournal:
     events: tuple[CommitEvent, ...] = ()
-    """Oldest first. As many as somebody is still to be told, at least."""
+    """Oldest first. As many as some listener is still owed, at least."""
     listeners: Mapping[str, ListenerProgress] = field(default_factory=dict)
     replays: int = 0
     """Recognised since the last event."""
 
     def with_event(self, event: CommitEvent, names: Iterable[str]) -> ListenerJournal:
-        """The book with one more event, owed to all of these. Whoever is not among them any more leaves it."""
+        """The journal with one more event, owed to all of these. Listeners that are not among them leave it."""
         listeners = {name: self.listeners.get(name, ListenerProgress()) for name in names}
         listeners = {name: replace(progress, owed=progress.owed + 1) for name, progress in listeners.items()}
         return ListenerJournal((*self.events, replace(event, replays=self.replays)), listeners)._trimmed()
@@ -61,14 +61,14 @@ class ListenerJournal:
         return () if progress is None or not progress.owed else self.events[-progress.owed :]
 
     def acknowledged(self, name: str, state: Any) -> ListenerJournal:
-        """The book after one more event was told."""
+        """The journal after one more event was delivered."""
         return self._with(name, ListenerProgress(state, self.listeners[name].owed - 1))
 
     def failed(self, name: str, error: str, *, now_ms: int) -> ListenerJournal:
         progress = self.listeners[name]
-        said = error.encode("utf-8", "replace").decode("utf-8")
-        said = said if len(said) <= _LONGEST_ERROR else said[: _LONGEST_ERROR - 1] + "…"
-        return self._with(name, replace(progress, failures=progress.failures + 1, error=said, failed_ms=now_ms))
+        shortened = error.encode("utf-8", "replace").decode("utf-8")
+        shortened = shortened if len(shortened) <= _LONGEST_ERROR else shortened[: _LONGEST_ERROR - 1] + "…"
+        return self._with(name, replace(progress, failures=progress.failures + 1, error=shortened, failed_ms=now_ms))
 
     def with_replay(self) -> ListenerJournal:
         return replace(self, replays=self.replays + 1)
@@ -77,7 +77,7 @@ class ListenerJournal:
         return replace(self, listeners={**self.listeners, name: progress})
 
     def _trimmed(self) -> ListenerJournal:
-        """Without what all were told, and with the oldest as one where there are too many."""
+        """Without what is owed to nobody, and with the oldest as one where there are too many."""
         most = max((progress.owed for progress in self.listeners.values()), default=0)
         journal = replace(self, events=self.events[len(self.events) - most :])
         while len(journal.events) > MOST_EVENTS or sum(map(_weight, journal.events)) > MOST_EVENT_BYTES:
@@ -87,7 +87,7 @@ class ListenerJournal:
         return journal
 
     def _with_two_as_one(self) -> ListenerJournal | None:
-        """The oldest two neighbours as one. Nobody may stand between them: it would hear of the first again."""
+        """The oldest two neighbours as one. No listener may stand between them: it would get the first again."""
         begins = {len(self.events) - progress.owed for progress in self.listeners.values()}
         at = next((at for at in range(len(self.events) - 1) if at + 1 not in begins), None)
         if at is None:
@@ -102,12 +102,13 @@ class ListenerJournal:
 
 def _weight(event: CommitEvent) -> int:
     return _EVENT_BYTES + sum(
-        len(found.path) + sum(len(value or "") for value in found.values.values()) + 8 for found in event.partitions
+        len(partition.path) + sum(len(value or "") for value in partition.values.values()) + 8
+        for partition in event.partitions
     )
 
 
 def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
-    partitions = {found.path: found for found in (*first.partitions, *second.partitions)}
+    partitions = {partition.path: partition for partition in (*first.partitions, *second.partitions)}
     smalls = (first.small_files, second.small_files)
     return replace(
         second,
@@ -142,7 +143,7 @@ def encode_journal(journal: ListenerJournal) -> str:
 
 
 def decode_journal(text: str, *, table: str, location: str, commit_user: str) -> ListenerJournal:
-    """Read a book, or refuse it: guessing here would keep a batch from a listener."""
+    """Read a journal, or refuse it: guessing here would keep a batch from a listener."""
     try:
         body = read_json(text)
         if type(body["version"]) is not int or body["version"] != _VERSION:
@@ -152,7 +153,7 @@ def decode_journal(text: str, *, table: str, location: str, commit_user: str) ->
             _event(fields, all_keys, table=table, location=location, commit_user=commit_user)
             for fields in body["events"]
         )
-        listeners = {name: _seat(fields, len(events)) for name, fields in body["listeners"].items()}
+        listeners = {name: _progress(fields, len(events)) for name, fields in body["listeners"].items()}
         return ListenerJournal(events, listeners, as_count(body["replays"]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise CorruptTableError(
@@ -163,8 +164,8 @@ def decode_journal(text: str, *, table: str, location: str, commit_user: str) ->
 
 
 def _keys(events: Iterable[CommitEvent]) -> list[tuple[str, ...]]:
-    """The names that partitions are told by: mostly one set of them, unless somebody changed the partitioning."""
-    return list(dict.fromkeys(tuple(found.values) for event in events for found in event.partitions))
+    """The names of partition columns: mostly one set of them, unless somebody changed the partitioning."""
+    return list(dict.fromkeys(tuple(partition.values) for event in events for partition in event.partitions))
 
 
 def _event_fields(event: CommitEvent, all_keys: list[tuple[str, ...]]) -> list[Any]:
@@ -196,18 +197,18 @@ def _event(fields: Any, all_keys: list[tuple[str, ...]], *, table: str, location
         attempts=as_count(attempts),
         replays=as_count(replays),
         watermark_ms=None if watermark_ms is None else as_whole(watermark_ms),
-        partitions=tuple(_partition(found, all_keys) for found in partitions),
+        partitions=tuple(_partition(partition_fields, all_keys) for partition_fields in partitions),
         batches=as_count(batches),
     )
 
 
 def _partition(fields: Any, all_keys: list[tuple[str, ...]]) -> WrittenPartition:
-    keys, path, *said = fields
-    values = (None if value is None else as_text(value) for value in said)
+    keys, path, *labels = fields
+    values = (None if value is None else as_text(value) for value in labels)
     return WrittenPartition(as_text(path), dict(zip(all_keys[as_count(keys)], values, strict=True)))
 
 
-def _seat(fields: Any, events: int) -> ListenerProgress:
+def _progress(fields: Any, events: int) -> ListenerProgress:
     state, owed, failures, error, failed_ms = fields
     if as_count(owed) > events:
         raise ValueError(f"{owed} events are owed, and {events} are there")

@@ -30,8 +30,8 @@ def cure_for_unknown(plan: Plan, *, commit_id: str) -> str:
     if plan.kind is CommitKind.REWRITE:
         return "Run it again: it starts from what is in the table then, so nothing can be lost or doubled."
     if plan.batch_id is not None:
-        return f"{how_to_retry(plan)}: it looks in the table whether its rows are in, and settles it."
+        return f"{how_to_retry(plan)}: it looks in the table whether its rows are in, and resolves it."
     return (
         f"Look for a snapshot whose pwc.commit-id is {commit_id} before you run the job again. With commitUser and "
-        "commitIdentifier a rerun settles it by itself."
+        "commitIdentifier a rerun resolves it by itself."
     )

@@ -52,7 +52,7 @@ def drop_unpublished_files(table: Table, plan: Plan) -> None:
 
 
 def _with_live_files(table: Table, files: frozenset[str] = frozenset()) -> frozenset[str] | None:
-    """These and all that the newest snapshot has. None where that cannot be told."""
+    """These and all that the newest snapshot has. None where that cannot be read."""
     try:
         return files.union(file.path for file in table.scans.live_files())
     except (OSError, PwcError) as error:

@@ -82,7 +82,7 @@ class Given:
         self.families: dict[str, dict[str, str]] = {family.prefix: {} for family in declared.families.values()}
         self.problems: list[str] = []
         self.unknown: list[str] = []
-        """One sentence for each key that nobody declared; among the problems too."""
+        """One sentence for each key that nobody declared. They are problems too, and kept apart from the others."""
         self.refused: set[str] = set()
         """Keys whose values are among the problems."""
         self._sentence = unknown
@@ -132,7 +132,6 @@ class Given:
                 self._sort_into(family, key[len(prefix) :], value)
                 return
         self.unknown.append(self._sentence(key))
-        self.problems.append(self.unknown[-1])
 
     def _sort_into(self, family: Family, name: str, value: str) -> None:
         prefix = f"{self._label}{family.prefix}"

@@ -36,12 +36,12 @@ def holds_credentials(uri: str) -> bool:
     ``abfss://container@account`` is no login. An S3 secret may itself contain a slash, so for S3 a colon that does not
     start a port counts as well.
     """
-    found = re.match(r"\s*([A-Za-z][A-Za-z0-9+.\-]*):(/*)", uri)
-    if found is None:
+    scheme_and_slashes = re.match(r"\s*([A-Za-z][A-Za-z0-9+.\-]*):(/*)", uri)
+    if scheme_and_slashes is None:
         return False
-    scheme, rest = found.group(1).lower(), uri[found.end() :]
+    scheme, rest = scheme_and_slashes.group(1).lower(), uri[scheme_and_slashes.end() :]
     on_s3 = scheme in ("s3", "s3a", "s3n")
-    if len(found.group(2)) != 2 and not on_s3:
+    if len(scheme_and_slashes.group(2)) != 2 and not on_s3:
         return False
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     login, at, _ = authority.rpartition("@")

@@ -32,6 +32,7 @@ __all__ = [
     "size_bytes",
     "transforms_in",
     "word",
+    "words",
 ]
 
 L = TypeVar("L", bound=str)
@@ -78,6 +79,21 @@ def choice(*allowed: L) -> Callable[[str], L]:
 def word(text: str) -> str:
     """Any word, in small letters."""
     return plain_text(text.strip()).lower()
+
+
+def words(*allowed: L) -> Callable[[str], tuple[L, ...]]:
+    """Some of a few words, separated by commas."""
+
+    def parse(text: str) -> tuple[L, ...]:
+        given = [part.strip().lower() for part in text.split(",")]
+        for each in given:
+            if each not in allowed:
+                raise BadValueError(f"takes {', '.join(allowed)}, separated by commas, not {quoted(each)}.")
+            if given.count(each) > 1:
+                raise BadValueError(f"names {each} twice.")
+        return tuple(known for each in given for known in allowed if known == each)
+
+    return parse
 
 
 def codec(text: str) -> str:

@@ -85,6 +85,7 @@ class Options:
         )
         parsed = replace(parsed, table=_placed(parsed.table, directory, given))
         problems = [
+            *given.unknown,
             *given.problems,
             *_purpose_problems(given, purpose, options),
             *_location_problems(given),

@@ -212,10 +212,10 @@ class Upkeep(ABC):
     """What maintenance and onlookers use."""
 
     @abstractmethod
-    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+    def history(self, *, cached: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
         """Every snapshot that stands, or the ``newest`` so many, oldest first.
 
-        ``known`` is what a call before gave: what still stands of it need not be read again. Raises
+        ``cached`` is what an earlier call returned: what still stands of it need not be read again. Raises
         ``CorruptTableError`` at one that cannot be read.
         """
 

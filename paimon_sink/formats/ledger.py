@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.strict_json import is_text
 
-__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of"]
+__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of", "latest_entries"]
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """The last batch of one commit user, and the publication that brought it in."""
+    """The last batch of one commit user, and the commit that brought it in."""
 
     batch_id: int
     query_id: str | None
@@ -24,7 +24,7 @@ class LedgerEntry:
     snapshot_id: int
     at_ms: int
     journal: str | None = None
-    """What its listeners know and are still to be told, as ``commit/journal.py`` writes it. None without listeners."""
+    """What its listeners know and are still owed, as ``commit/journal.py`` writes it. None without listeners."""
     identifiers: Identifiers | None = None
     """Of a batch job: all that are in, in whatever order they came. None of a stream, whose batches only go up."""
 
@@ -35,6 +35,7 @@ class LedgerEntry:
 
     def may_hold(self, batch_id: int) -> bool:
         """False when it is certain that the user never brought this batch in."""
+        # A stream commits its batches in order, so its last one stands for all below it. Jobs come in any order.
         return batch_id <= self.batch_id if self.identifiers is None else not self.identifiers.is_new(batch_id)
 
 
@@ -52,6 +53,8 @@ class Claim:
 
 class Register(Enum):
     """What it means that a user has no claim."""
+
+    # EMPTY is apart from WHOLE because a register that nobody ever wrote to and one that was deleted look the same.
 
     WHOLE = "every user that ever tried has one, so this one never did"
     EMPTY = "nobody has one: no writer of ours was ever here, or somebody deleted them all"
@@ -79,7 +82,25 @@ def extras_of(entry: LedgerEntry) -> list[Any]:
 
 def extras_from(fields: Sequence[Any]) -> tuple[str | None, Identifiers | None]:
     """Read them again, or raise ``ValueError``."""
+    # A lone null is never written: an entry with neither ends before these fields, so it is damage.
     journal = fields[0] if fields else None
     if len(fields) > 2 or not (is_text(journal) or (journal is None and len(fields) != 1)):
         raise ValueError(f"an entry ends in {reprlib.repr(list(fields))}")
     return journal, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None
+
+
+def latest_entries(
+    foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]
+) -> dict[str, LedgerEntry]:
+    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
+    latest: dict[str, LedgerEntry] = {}
+    for user, newest_first in foreign.items():
+        identifiers = carried[user].identifiers if user in carried else None
+        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
+            # They do not only go up, so the last does not stand for all.
+            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
+        if identifiers is not None:
+            for entry in newest_first:
+                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
+        latest[user] = replace(newest_first[0], identifiers=identifiers)
+    return latest

@@ -46,11 +46,11 @@ class MergeRule:
         for position, manifest in enumerate(manifests):
             if manifest.size_bytes < self.target_bytes:
                 levels.setdefault((manifest.kind, self._level(manifest)), []).append(position)
-        found = []
+        groups = []
         for positions in levels.values():
             if len(positions) >= self.count:
-                found += self._packed(positions, manifests)
-        return self._bounded(found)
+                groups += self._packed(positions, manifests)
+        return self._bounded(groups)
 
     def runs(self, manifests: Sequence[Weight]) -> list[list[int]]:
         """The same where order matters: only neighbours are merged, and what lies between them goes along.
@@ -80,7 +80,7 @@ class MergeRule:
         if at_top >= self.count or len(run) >= self.count * (top + 1):
             return [run]
         below = _stretches(run, lambda position: levels[position] < top)
-        return [found for part in below for found in self._due(part, levels)]
+        return [due for part in below for due in self._due(part, levels)]
 
     def _level(self, manifest: Weight) -> int:
         level, entries = 0, manifest.entries
@@ -102,15 +102,15 @@ class MergeRule:
         return [members for members in bins if len(members) > 1]
 
     def _bounded(self, groups: list[list[int]]) -> list[list[int]]:
-        found, left = [], self.most
+        bounded, left = [], self.most
         for group in groups:
-            found.append(group[:left])
-            left -= len(found[-1])
-        return [members for members in found if len(members) > 1]
+            bounded.append(group[:left])
+            left -= len(bounded[-1])
+        return [members for members in bounded if len(members) > 1]
 
 
 class Leftovers(Generic[M]):
-    """What was merged for snapshots that were lost. The next round uses it, or it is removed.
+    """What was merged for snapshots that were lost. The next attempt uses it, or it is removed.
 
     Nothing names a manifest while it is here: it comes in when the only snapshot that names it is known to be lost, and
     leaves when another snapshot is built with it. So it may be removed at any moment, whoever else uses this table.
@@ -136,16 +136,17 @@ class Leftovers(Generic[M]):
         self._remove(useless)
         return taken
 
-    def sweep(self) -> None:
+    def close(self) -> None:
+        """Remove what no attempt came back for."""
         self.take(lambda _: False)
 
 
 def _stretches(positions: Sequence[int], belongs: Callable[[int], bool]) -> list[list[int]]:
     """Neighbours that belong together."""
-    found: list[list[int]] = [[]]
+    stretches: list[list[int]] = [[]]
     for position in positions:
         if belongs(position):
-            found[-1].append(position)
-        elif found[-1]:
-            found.append([])
-    return [stretch for stretch in found if stretch]
+            stretches[-1].append(position)
+        elif stretches[-1]:
+            stretches.append([])
+    return [stretch for stretch in stretches if stretch]

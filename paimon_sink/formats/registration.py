@@ -19,6 +19,6 @@ class RegisteredFormat:
 
     capabilities: Capabilities
     implementation: str
-    """``package.module:Class`` of its :class:`~paimon_sink.formats.base.Format`, imported when a table is opened."""
+    """``package.module:Class`` of its :class:`~paimon_sink.formats.contract.Format`, imported when one is opened."""
     install: str
     """What ``pip install`` takes where something is missing: paimon-sink[iceberg]."""

@@ -81,7 +81,8 @@ def _registered(name: str) -> RegisteredFormat:
     return registered
 
 
-def _format(name: str) -> Format:
+def format_named(name: str) -> Format:
+    """The format that users call so, with its library imported. Raises ``OptionError`` where that cannot be had."""
     try:
         registered = _registered(name)
     except KeyError:
@@ -111,7 +112,7 @@ def _load(path: str) -> Any:
 
 def open_table(options: TableOptions, *, compression: str | None = None) -> Table:
     """The table, or ``TableNotFoundError``. A writer's ``compression`` is used instead of the table's own codec."""
-    table = _format(options.table_format).open(options, compression=compression)
+    table = format_named(options.table_format).open(options, compression=compression)
     if table is None:
         raise TableNotFoundError(
             f"There is no table {options.label}. Check warehouse and table (or path), or write to it first: the "
@@ -123,7 +124,7 @@ def open_table(options: TableOptions, *, compression: str | None = None) -> Tabl
 def open_to_rewrite(options: TableOptions, *, compression: str | None) -> Table:
     """The table, which must be there, checked for what we cannot write."""
     table = open_table(options, compression=compression)
-    _format(options.table_format).check_writable(table)
+    format_named(options.table_format).check_writable(table)
     return table
 
 
@@ -134,7 +135,7 @@ def open_to_write(
 
     No table is created with columns that a session which ignores case could not tell apart.
     """
-    table_format = _format(options.table_format)
+    table_format = format_named(options.table_format)
     table = table_format.open(options, compression=compression)
     if table is None:
         if not options.create_table:

@@ -9,9 +9,9 @@ from paimon_sink.core.errors import FilesReplacedError, RefusedError
 __all__ = ["check_all_there", "check_same_rows"]
 
 
-def check_all_there(removed: Set[str], found: Set[str], *, table: str) -> None:
+def check_all_there(removed: Set[str], present: Set[str], *, table: str) -> None:
     """Raise unless all of the files to replace are in the snapshot to build on."""
-    gone = removed - found
+    gone = removed - present
     if gone:
         raise FilesReplacedError(
             f"Cannot compact {table}: {len(gone)} of the {len(removed)} files to replace are not in the table any "

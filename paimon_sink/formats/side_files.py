@@ -115,7 +115,7 @@ class SideFiles:
 
     def write_cache(self, name: str, data: bytes) -> None:
         """It need not survive a power cut."""
-        self.store.write_memo(self.cache_path(name), data)
+        self.store.write_cache(self.cache_path(name), data)
 
     def _full(self, path: str) -> str:
         return self.store.join(self.location, path)

@@ -104,13 +104,28 @@ class PutOutcome(Enum):
 # ---------------------------------------------------------------- history
 
 
+class SnapshotKind(Enum):
+    """What a snapshot did to the rows of its table, in any format."""
+
+    APPEND = "append"
+    """Added rows and took none out."""
+    OVERWRITE = "overwrite"
+    """Put rows in place of others."""
+    REWRITE = "rewrite"
+    """Only put rows into other files, as a compaction does: none came, none went."""
+    OTHER = "other"
+    """Whatever else the format has: deletes, statistics, what it does not say."""
+
+
 @dataclass(frozen=True)
 class SnapshotInfo:
     """One snapshot, as the table's own metadata tells it. Adapters keep what they read in a class of their own."""
 
     snapshot_id: int
     kind: str
-    """The format's own word for it: append, overwrite, compact, …"""
+    """The format's own word for it: append, overwrite, compact, … For people to read."""
+    effect: SnapshotKind
+    """The same for code to decide by."""
     commit_user: str | None
     batch_id: int | None
     """None where the snapshot is no batch of anybody's stream."""
@@ -127,8 +142,10 @@ class SnapshotInfo:
     """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
     bytes_added: int | None = None
     watermark_ms: int | None = None
-    is_rewrite: bool = False
-    """Whether it only put rows into other files, as a compaction does: none came, none went."""
+
+    @property
+    def is_rewrite(self) -> bool:
+        return self.effect is SnapshotKind.REWRITE
 
 
 # ---------------------------------------------------------------- files and splits

@@ -7,21 +7,15 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.core.option_values import BadValueError
-from paimon_sink.listen.settings import Settings
+from paimon_sink.core.option_values import BadValueError, choice
+from paimon_sink.listen.settings import Settings, setting
 
-__all__ = ["PROCESS_TIME", "WATERMARK", "epoch_ms", "local_time", "mode_and_zone", "now_of"]
+__all__ = ["PROCESS_TIME", "WATERMARK", "ClockSettings", "epoch_ms", "local_time", "now_of"]
 
 log = logging.getLogger(__name__)
 
 WATERMARK, PROCESS_TIME = "watermark", "process-time"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def mode_and_zone(settings: Settings) -> tuple[str, tzinfo | None]:
-    """Which clock counts, and in which zone: UTC for watermarks, else the driver's own, as in Paimon."""
-    mode = settings.choice("mode", PROCESS_TIME, WATERMARK)
-    return mode, settings.parsed("time-zone", UTC if mode == WATERMARK else None, _zone)
 
 
 def now_of(event: CommitEvent, mode: str, *, so: str) -> int | None:
@@ -43,6 +37,31 @@ def _zone(text: str) -> tzinfo:
         return ZoneInfo(text.strip())
     except (KeyError, ValueError, OSError) as error:
         raise BadValueError("must be the name of a time zone such as UTC or Europe/Berlin.") from error
+
+
+class ClockSettings(Settings):
+    """Which clock counts, and in which zone."""
+
+    mode: str = setting(
+        "mode",
+        parse=choice(PROCESS_TIME, WATERMARK),
+        default=PROCESS_TIME,
+        doc="what time it is: `process-time`, that of the commit; `watermark`, that of event time (option "
+        "`watermarkColumn`)",
+        example=WATERMARK,
+    )
+    time_zone: tzinfo | None = setting(
+        "time-zone",
+        parse=_zone,
+        default_note="UTC by watermark, else the driver's own",
+        doc="the zone of local times: `Europe/Berlin`",
+        example="Europe/Berlin",
+    )
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """UTC for watermarks, else the driver's own, as in Paimon; None is this machine's own."""
+        return UTC if self.time_zone is None and self.mode == WATERMARK else self.time_zone
 
 
 def epoch_ms(local: datetime, zone: tzinfo | None) -> int:

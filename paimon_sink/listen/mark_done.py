@@ -12,56 +12,47 @@ from typing import Any
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.events import CommitEvent, WrittenPartition
 from paimon_sink.listen.done_actions import Action, DonePartition, SuccessFile, UnavailableError, custom_action
+from paimon_sink.listen.done_settings import CUSTOM, DONE_PARTITION, HTTP_REPORT, SUCCESS_FILE, MarkDoneSettings
 from paimon_sink.listen.done_trigger import decode, encode
-from paimon_sink.listen.http_report import HttpReport, http_url
+from paimon_sink.listen.http_report import HttpReport
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.local_time import epoch_ms, mode_and_zone, now_of
-from paimon_sink.listen.partition_time import PartitionTime, formatter
-from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.local_time import epoch_ms, now_of
+from paimon_sink.listen.partition_time import PartitionTime
 from paimon_sink.listen.table import ListenerTable
 
 __all__ = ["MarkDone"]
 
 log = logging.getLogger(__name__)
 
-_SUCCESS, _DONE, _HTTP, _CUSTOM = "success-file", "done-partition", "http-report", "custom"
 _MOST_SHOWN = 5
 
 
 class MarkDone:
+    SETTINGS = MarkDoneSettings
+
     def __init__(self, context: ListenerContext) -> None:
-        settings = Settings(context)
-        self._mode, self._zone = mode_and_zone(settings)
-        self._interval_ms = _needed(settings, "time-interval", "how long the time of a partition lasts, such as 1d")
-        self._idle_ms = _needed(settings, "idle-time", "how long after its end a partition is waited for, such as 15m")
-        self._times = PartitionTime(
-            settings.text("timestamp-pattern", None), settings.parsed("timestamp-formatter", None, formatter)
-        )
-        kinds = settings.words("actions", (_SUCCESS,), _SUCCESS, _DONE, _HTTP, _CUSTOM)
-        url = settings.parsed("http.url", None, http_url)
-        timeout_ms = settings.duration_ms("http.timeout", 10_000, at_least="1ms", at_most="10m")
-        retries = settings.count("http.retries", 2, at_most=20)
-        params = settings.text("http.params", None)
-        path = settings.parsed("custom.class", None, str.strip)
-        own = {key: value for key, value in settings.group("custom.").items() if key != "class"}
-        for kind, key, prefix in ((_HTTP, "http.url", "http."), (_CUSTOM, "custom.class", "custom.")):
-            if kind in kinds and not settings.has(key):
-                settings.problem(key, f"is missing; the action {kind} needs it.")
-            for unused in settings.below(prefix) if kind not in kinds else ():
-                settings.problem(unused, f"is for the action {kind}, which is not among the actions.")
-        settings.finish()
+        settings = MarkDoneSettings.of(context)
+        self._mode, self._zone = settings.mode, settings.zone
+        self._interval_ms, self._idle_ms = settings.time_interval_ms, settings.idle_time_ms
+        self._times = PartitionTime(settings.timestamp_pattern, settings.timestamp_formatter)
         self._table = context.table
         self._actions: dict[str, Action] = {}
-        if _CUSTOM in kinds and path is not None:
-            self._actions[_CUSTOM] = custom_action(path, context, own)
+        if CUSTOM in settings.actions and settings.custom_class is not None:
+            self._actions[CUSTOM] = custom_action(settings.custom_class, context, settings.custom)
         if self._table is not None:
             _check_partitioned(self._table)
-            if _SUCCESS in kinds:
-                self._actions[_SUCCESS] = SuccessFile(self._table)
-            if _DONE in kinds:
-                self._actions[_DONE] = DonePartition(self._table)
-            if _HTTP in kinds and url is not None:
-                self._actions[_HTTP] = HttpReport(self._table, url, timeout_ms, retries, params)
+            if SUCCESS_FILE in settings.actions:
+                self._actions[SUCCESS_FILE] = SuccessFile(self._table)
+            if DONE_PARTITION in settings.actions:
+                self._actions[DONE_PARTITION] = DonePartition(self._table)
+            if HTTP_REPORT in settings.actions and settings.http_url is not None:
+                self._actions[HTTP_REPORT] = HttpReport(
+                    self._table,
+                    settings.http_url,
+                    settings.http_timeout_ms,
+                    settings.http_retries,
+                    settings.http_params,
+                )
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         assert self._table is not None, "notified without a table"
@@ -107,12 +98,6 @@ class MarkDone:
         if problems:
             more = f" And {len(problems) - _MOST_SHOWN} more." if len(problems) > _MOST_SHOWN else ""
             raise PwcError(" ".join(problems[:_MOST_SHOWN]) + more)
-
-
-def _needed(settings: Settings, key: str, what: str) -> int:
-    if not settings.has(key):
-        settings.problem(key, f"is missing; it says {what}.")
-    return settings.duration_ms(key, 0)
 
 
 def _check_partitioned(table: ListenerTable) -> None:

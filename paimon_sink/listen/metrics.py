@@ -8,37 +8,86 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from paimon_sink.core.events import CommitEvent
-from paimon_sink.core.option_values import BadValueError
+from paimon_sink.core.option_values import BadValueError, plain_text
 from paimon_sink.core.strict_json import as_count, as_text, as_whole
 from paimon_sink.listen.loading import ListenerContext
 from paimon_sink.listen.prometheus import SUFFIX, Sample, exposition, own_file
-from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.settings import Settings, setting
 from paimon_sink.storage.local import replace_file
 
-__all__ = ["MetricTotals", "Metrics", "figures", "samples"]
+__all__ = ["MetricTotals", "Metrics", "MetricsSettings", "figures", "samples"]
 
 log = logging.getLogger(__name__)
 
 _CURE = "Create it on the machine of the driver, for the user that Spark runs as"
 
 
+def _file(text: str) -> Path:
+    """A file to append to: in a directory that is there."""
+    path = Path(text)
+    if not path.is_absolute():
+        raise BadValueError("must be an absolute path: the process that commits has a working directory of its own.")
+    if not path.parent.is_dir():
+        raise BadValueError(f"is in {path.parent}, which is no directory here. {_CURE}.")
+    if path.is_dir():
+        raise BadValueError(f"is the directory {path}; give the path of a file in it.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadValueError(f"is in {path.parent}, where this user may not write. {_CURE}.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise BadValueError(f"is {path}, which this user may not write to.")
+    return path
+
+
+def _prometheus_file(text: str) -> Path:
+    if not text.endswith(SUFFIX):
+        raise BadValueError(f"must end in {SUFFIX}: the textfile collector reads no other files.")
+    return _file(text)
+
+
+class MetricsSettings(Settings):
+    file: Path | None = setting(
+        "file",
+        parse=_file,
+        doc="appends a line of JSON for each batch. The file is opened and closed each time, so it may be rotated",
+        example="/var/log/pwc/orders.jsonl",
+    )
+    logger: str | None = setting(
+        "logger",
+        parse=plain_text,
+        doc=(
+            "logs the same line at INFO under this name. Where logging is not configured, as in Spark's Python "
+            "workers, it goes to the standard error"
+        ),
+        example="orders",
+    )
+    prometheus: Path | None = setting(
+        "prometheus",
+        parse=_prometheus_file,
+        doc="writes figures for the textfile collector of node_exporter; the path must end in `.prom`",
+        example="/var/lib/node_exporter/pwc.prom",
+    )
+
+    def problems(self, given: Collection[str]) -> Iterator[tuple[str, str]]:
+        if not {"file", "logger", "prometheus"} & set(given):
+            yield "file", "is not set, and neither are logger and prometheus: say where figures go."
+
+
 class Metrics:
     """Writes the figures of each batch to where its settings say."""
 
+    SETTINGS = MetricsSettings
+
     def __init__(self, context: ListenerContext) -> None:
-        settings = Settings(context)
-        self._file = settings.parsed("file", None, _file)
-        self._logger = settings.text("logger", None)
-        self._prometheus = settings.parsed("prometheus", None, _prometheus_file)
-        if not any(settings.has(key) for key in ("file", "logger", "prometheus")):
-            settings.problem("file", "is not set, and neither are logger and prometheus: say where figures go.")
-        settings.finish()
+        settings = MetricsSettings.of(context)
+        self._file = settings.file
+        self._logger = settings.logger
+        self._prometheus = settings.prometheus
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:
         before = MetricTotals.of(state)
@@ -215,28 +264,6 @@ def _watermark_samples(event: CommitEvent, labels: dict[str, str]) -> Iterator[S
 
 
 # ---------------------------------------------------------------- where figures go
-
-
-def _file(text: str) -> Path:
-    """A file to append to, in a directory that exists."""
-    path = Path(text)
-    if not path.is_absolute():
-        raise BadValueError("must be an absolute path: the process that commits has a working directory of its own.")
-    if not path.parent.is_dir():
-        raise BadValueError(f"is in {path.parent}, which is no directory here. {_CURE}.")
-    if path.is_dir():
-        raise BadValueError(f"is the directory {path}; give the path of a file in it.")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadValueError(f"is in {path.parent}, where this user may not write. {_CURE}.")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise BadValueError(f"is {path}, which this user may not write to.")
-    return path
-
-
-def _prometheus_file(text: str) -> Path:
-    if not text.endswith(SUFFIX):
-        raise BadValueError(f"must end in {SUFFIX}: the textfile collector reads no other files.")
-    return _file(text)
 
 
 def _append(path: Path, line: str) -> None:

@@ -6,35 +6,73 @@ It is idempotent: a tag that exists is never moved, so an event may be delivered
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 from paimon_sink.core.events import CommitEvent
+from paimon_sink.core.option_values import choice, count, duration_ms
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.local_time import local_time, mode_and_zone, now_of
-from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.local_time import ClockSettings, local_time, now_of
+from paimon_sink.listen.settings import setting
 from paimon_sink.listen.table import ListenerTable
 from paimon_sink.listen.tag_periods import DAILY, DASHES, HOURLY, NO_DASHES, NO_DASHES_NO_SPACES, Periods
 
-__all__ = ["Tags"]
+__all__ = ["Tags", "TagsSettings"]
 
 log = logging.getLogger(__name__)
 
 
+class TagsSettings(ClockSettings):
+    period: str = setting(
+        "period",
+        parse=choice(DAILY, HOURLY),
+        default=DAILY,
+        doc="how long a period is: `daily`, `hourly`",
+        example=HOURLY,
+    )
+    delay_ms: int = setting(
+        "delay",
+        parse=duration_ms(at_least="0ms", at_most="36500d"),
+        default="0ms",
+        doc="how long after the end of the period; shorter than the period",
+        example="10m",
+    )
+    keep: int | None = setting(
+        "keep",
+        parse=count(at_least=1, at_most=1_000_000),
+        default_note="all",
+        doc="keep this many tags of this form; the oldest are dropped",
+        example="30",
+    )
+    period_formatter: str = setting(
+        "period-formatter",
+        parse=choice(DASHES, NO_DASHES, NO_DASHES_NO_SPACES),
+        default=DASHES,
+        doc=(
+            "`with_dashes`: `2023-07-18`, `2023-07-18 12`. `without_dashes`: `20230718`, `20230718 12`. "
+            "`without_dashes_and_spaces`: `20230718`, `2023071812`"
+        ),
+        example=NO_DASHES,
+    )
+
+    @property
+    def periods(self) -> Periods:
+        return Periods(self.period, self.period_formatter, timedelta(milliseconds=self.delay_ms))
+
+    def problems(self, given: Collection[str]) -> Iterator[tuple[str, str]]:
+        if self.periods.delay >= self.periods.length:
+            yield "delay", f"must be shorter than the period, which is {self.period}."
+
+
 class Tags:
+    SETTINGS = TagsSettings
+
     def __init__(self, context: ListenerContext) -> None:
-        settings = Settings(context)
-        self._mode, self._zone = mode_and_zone(settings)
-        delay_ms = settings.duration_ms("delay", 0)
-        self._periods = Periods(
-            settings.choice("period", DAILY, HOURLY),
-            settings.choice("period-formatter", DASHES, NO_DASHES, NO_DASHES_NO_SPACES),
-            timedelta(milliseconds=delay_ms),
-        )
-        self._keep = settings.count("keep", None, at_least=1)
-        if self._periods.delay >= self._periods.length:
-            settings.problem("delay", f"must be shorter than the period, which is {self._periods.period}.")
-        settings.finish()
+        settings = TagsSettings.of(context)
+        self._mode, self._zone = settings.mode, settings.zone
+        self._periods = settings.periods
+        self._keep = settings.keep
         self._table = context.table
 
     def on_commit(self, event: CommitEvent, state: Any) -> Any:

@@ -1,6 +1,6 @@
 """What is done for a table after a batch of ours is in: little at a time, in the same process, and never at its cost.
 
-The batch is published when this runs. So nothing here may fail it: trouble is logged, and the next batch tries again.
+The batch is published when this runs. So nothing here may fail it: a failure is logged, and the next batch tries again.
 """
 
 from __future__ import annotations

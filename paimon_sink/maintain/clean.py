@@ -1,8 +1,8 @@
 """Files that nothing names: found, and deleted when they are old enough that no batch can still bring them in.
 
 The files are listed first and the references are read afterwards, and once more right before anything is deleted. So
-whatever a batch brought in meanwhile has its name by then. A batch that is still under way is told by the age of its
-files. Should it be older all the same, its commit and the cleaning see each other (``core/deletion_intents.py``).
+whatever a batch brought in meanwhile has its name by then. A batch that is still under way is recognised by the age of
+its files. Should it be older all the same, its commit and the cleaning see each other (``core/deletion_intents.py``).
 """
 
 from __future__ import annotations
@@ -74,19 +74,19 @@ def clean(
             f"Refused to clean {table.label} of files younger than an hour: a running batch may still bring them in. "
             "Give an age of at least 1h, longer than any batch takes."
         )
-    tell = progress or (lambda part, done, of: None)
+    on_progress = progress or (lambda part, done, of: None)
     now_ms = (clock or SystemClock()).now_ms()
     if not dry_run:
         now_ms = min(now_ms, _clock_of_the_store(table))
     before_ms = now_ms - older_than_ms
     listing = _Listing.of(table, before_ms)
     # Only now: a batch that landed while the files were listed is in here.
-    named = _references(table, listing, tell)
+    named = _references(table, listing, on_progress)
     nameless = [file for file in listing.files if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
     orphans = [file for file in suspects if file.path in listing.old]
     uploads = _unfinished(table, before_ms)
-    deleted = 0 if dry_run else _delete(table, orphans, before_ms, tell)
+    deleted = 0 if dry_run else _delete(table, orphans, before_ms, on_progress)
     if uploads and not dry_run:
         uploads = tuple(upload for upload in uploads if _is_ended(table, upload))
     return CleanReport(
@@ -129,7 +129,7 @@ def _unfinished(table: Table, before_ms: int) -> tuple[Upload, ...] | None:
 
 
 def _is_old(file: Leftover, before_ms: int) -> bool:
-    """A file whose age the store does not tell, or that is from the future, is not."""
+    """A file whose age the store does not give, or that is from the future, is not."""
     return file.modified_ms is not None and file.modified_ms < before_ms
 
 
@@ -158,10 +158,10 @@ class _Listing:
         return cls(files, frozenset(file.path for file in files if _is_old(file, before_ms)))
 
 
-def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
+def _references(table: Table, listing: _Listing, on_progress: Progress) -> set[str]:
     """Every file that a snapshot, tag or branch names. Read again should the table change under the reading."""
     for attempt in range(1, _READINGS + 1):
-        names, problems = _reading(table, listing, tell)
+        names, problems = _reading(table, listing, on_progress)
         if not problems:
             return names
         if attempt == _READINGS:
@@ -169,7 +169,7 @@ def _references(table: Table, listing: _Listing, tell: Progress) -> set[str]:
     raise AssertionError("not reached")
 
 
-def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str], list[Problem]]:
+def _reading(table: Table, listing: _Listing, on_progress: Progress) -> tuple[set[str], list[Problem]]:
     audit = table.upkeep.audit()
     histories = audit.histories()
     total, done = sum(len(history.snapshots) for history in histories), 0
@@ -182,7 +182,7 @@ def _reading(table: Table, listing: _Listing, tell: Progress) -> tuple[set[str],
             problems += contents.problems
             files.update((file.path, file) for file in contents.entered)
             done += 1
-            tell("snapshots", done, total)
+            on_progress("snapshots", done, total)
     problems += _missing(table, files.values(), listing)
     return files.keys() | audit.metadata_files | audit.notes(old=listing.old), problems
 
@@ -208,25 +208,25 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     )
 
 
-def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, tell: Progress) -> int:
+def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, on_progress: Progress) -> int:
     if not orphans:
         return 0
     with table.side_files.announced_deletion(file.path for file in orphans):
         # After the announcement: a batch may have landed since the first reading, or be about to.
-        spared = _spared(table, before_ms, tell)
+        spared = _spared(table, before_ms, on_progress)
         doomed = [file.path for file in orphans if file.path not in spared]
         for start in range(0, len(doomed), _AT_ONCE):
             # May go: it is old, no reading named it, and whoever commits from now on sees the announcement.
             some = doomed[start : start + _AT_ONCE]
             table.store.delete_many(table.store.join(table.location, path) for path in some)
-            tell("files", start + len(some), len(doomed))
+            on_progress("files", start + len(some), len(doomed))
     return len(doomed)
 
 
-def _spared(table: Table, before_ms: int, tell: Progress) -> set[str]:
+def _spared(table: Table, before_ms: int, on_progress: Progress) -> set[str]:
     """What is named by now, and what commits under way have written manifests for. Those of dead ones get old too."""
     listing = _Listing.of(table, before_ms)
-    named = _references(table, listing, tell)
+    named = _references(table, listing, on_progress)
     audit = table.upkeep.audit()
     for file in listing.files:
         if file.kind is FileKind.MANIFEST and file.path not in named and file.path not in listing.old:

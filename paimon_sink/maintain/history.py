@@ -1,6 +1,6 @@
 """The batches of a table in figures: what each brought, what it cost, and how long its user was silent before it.
 
-Pure: what a table tells of its snapshots goes in, figures come out. What a snapshot does not say is None, never zero.
+Pure: what a table records of its snapshots goes in, figures come out. What a snapshot does not say is None, never zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from paimon_sink.commit.journal import ListenerJournal
 from paimon_sink.core.properties import PREFIX
 from paimon_sink.formats.ledger import LedgerEntry
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 
 _MOST_DIGITS = 18
 """No figure of ours is longer, and int() refuses very long ones."""
@@ -36,7 +36,7 @@ class BatchFigures:
     small_files: int | None
     """Those of its files below a quarter of the size its tasks aimed at."""
     attempts: int | None
-    """Rounds it took, lost ones included."""
+    """Attempts it took, lost ones included."""
     commit_ms: int | None
     """From the first look at the table until the snapshot was ready to be put."""
     lag_ms: int | None
@@ -55,7 +55,7 @@ class BatchFigures:
 
     @property
     def rows_of_batch(self) -> int | None:
-        """For what is told batch by batch: a compaction is not one without rows."""
+        """For what is shown batch by batch: a compaction is not one without rows."""
         return None if self.is_rewrite else self.rows
 
     @property
@@ -91,7 +91,7 @@ class ListenerState:
     name: str
     user: str
     owed: int
-    """Batches, or several as one event, that it is still to be told of."""
+    """Batches, or several as one event, that it is still to be notified of."""
     failures: int
     """In a row, up to now."""
     error: str | None
@@ -150,8 +150,8 @@ class History:
     @property
     def silent_ms(self) -> int | None:
         """Since the last commit that anybody knows of: also one whose snapshot is not among these, by the ledger."""
-        known = [user.last_at_ms for user in self.users]
-        return max(0, self.now_ms - max(known)) if known else None
+        last_commits_ms = [user.last_at_ms for user in self.users]
+        return max(0, self.now_ms - max(last_commits_ms)) if last_commits_ms else None
 
     @property
     def watermark_ms(self) -> int | None:
@@ -164,12 +164,12 @@ class History:
         return None if self.watermark_ms is None else self.now_ms - self.watermark_ms
 
 
-def rows_per_s(found: History, *, over_ms: int) -> float | None:
+def rows_per_s(figures: History, *, over_ms: int) -> float | None:
     """Rows a second over the last so many milliseconds. None where no snapshot says how many rows it wrote."""
-    if found.totals.rows is None or found.totals.first_at_ms is None:
+    if figures.totals.rows is None or figures.totals.first_at_ms is None:
         return None
-    begin_ms = found.now_ms - over_ms
-    rows = _sum(entry.rows for entry in found.entries if begin_ms < entry.at_ms) or 0
+    begin_ms = figures.now_ms - over_ms
+    rows = _sum(entry.rows for entry in figures.entries if begin_ms < entry.at_ms) or 0
     return rows * 1000 / over_ms
 
 
@@ -182,48 +182,48 @@ def history(
     journals: Mapping[str, ListenerJournal] | None = None,
 ) -> History:
     """The figures of all snapshots, or of one user's. ``ledger`` was read before the snapshots were."""
-    chosen = [found for found in snapshots if user is None or found.commit_user == user]
+    chosen = [info for info in snapshots if user is None or info.commit_user == user]
     entries = tuple(_entries(chosen))
-    known = {name: entry for name, entry in ledger.items() if user is None or name == user}
-    heard = {name: journal for name, journal in (journals or {}).items() if user is None or name == user}
-    listeners = tuple(sorted(_listeners(entries, heard), key=_urgency))
-    return History(entries, tuple(_users(entries, known)), _totals(entries), now_ms, listeners)
+    chosen_ledger = {name: entry for name, entry in ledger.items() if user is None or name == user}
+    chosen_journals = {name: journal for name, journal in (journals or {}).items() if user is None or name == user}
+    listeners = tuple(sorted(_listeners(entries, chosen_journals), key=_urgency))
+    return History(entries, tuple(_users(entries, chosen_ledger)), _totals(entries), now_ms, listeners)
 
 
 def _entries(snapshots: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
     before: dict[str, int] = {}
-    for found in snapshots:
-        name = found.commit_user
+    for info in snapshots:
+        name = info.commit_user
         last_ms = None
-        if name is not None and not found.is_rewrite:
+        if name is not None and not info.is_rewrite:
             last_ms = before.get(name)
-            before[name] = found.at_ms
-        yield _entry(found, lag_ms=None if last_ms is None else max(0, found.at_ms - last_ms))
+            before[name] = info.at_ms
+        yield _entry(info, lag_ms=None if last_ms is None else max(0, info.at_ms - last_ms))
 
 
-def _entry(found: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
-    own = {key: _number(found.properties.get(f"{PREFIX}{key}")) for key in _OWN} if found.commit_id is not None else {}
+def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
+    own = {key: _number(info.properties.get(f"{PREFIX}{key}")) for key in _OWN} if info.commit_id is not None else {}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
-    others_rows = found.rows_added if found.kind == "append" else None
+    others_rows = info.rows_added if info.effect is SnapshotKind.APPEND else None
     rows = _first(own.get("rows"), others_rows)
     return BatchFigures(
-        snapshot_id=found.snapshot_id,
-        at_ms=found.at_ms,
-        commit_user=found.commit_user,
-        query_id=found.query_id,
-        kind=found.kind,
-        batch_id=found.batch_id,
-        rows=0 if found.is_rewrite else rows,
-        files=_first(own.get("files"), found.files_added),
-        size_bytes=_first(own.get("bytes"), found.bytes_added),
+        snapshot_id=info.snapshot_id,
+        at_ms=info.at_ms,
+        commit_user=info.commit_user,
+        query_id=info.query_id,
+        kind=info.kind,
+        batch_id=info.batch_id,
+        rows=0 if info.is_rewrite else rows,
+        files=_first(own.get("files"), info.files_added),
+        size_bytes=_first(own.get("bytes"), info.bytes_added),
         small_files=own.get("small-files"),
         attempts=own.get("attempts"),
         commit_ms=own.get("commit-ms"),
         lag_ms=lag_ms,
-        table_rows=found.rows,
-        watermark_ms=found.watermark_ms,
-        rows_rewritten=rows if found.is_rewrite else None,
-        is_rewrite=found.is_rewrite,
+        table_rows=info.rows,
+        watermark_ms=info.watermark_ms,
+        rows_rewritten=rows if info.is_rewrite else None,
+        is_rewrite=info.is_rewrite,
     )
 
 
@@ -234,13 +234,13 @@ def _users(entries: Sequence[BatchFigures], ledger: Mapping[str, LedgerEntry]) -
     of_user: dict[str | None, list[BatchFigures]] = {}
     for entry in entries:
         of_user.setdefault(entry.commit_user, []).append(entry)
-    found = [_user(name, own) for name, own in of_user.items()]
-    found += [
+    users = [_user(name, own) for name, own in of_user.items()]
+    users += [
         User(name, 0, None, entry.batch_id, entry.at_ms, entry.query_id)
         for name, entry in ledger.items()
         if name not in of_user
     ]
-    return sorted(found, key=lambda user: user.last_at_ms, reverse=True)
+    return sorted(users, key=lambda user: user.last_at_ms, reverse=True)
 
 
 def _user(name: str | None, entries: Sequence[BatchFigures]) -> User:
@@ -287,8 +287,8 @@ def _totals(entries: Sequence[BatchFigures]) -> HistoryTotals:
 
 
 def _sum(figures: Iterable[int | None]) -> int | None:
-    said = [figure for figure in figures if figure is not None]
-    return sum(said) if said else None
+    stated = [figure for figure in figures if figure is not None]
+    return sum(stated) if stated else None
 
 
 def _first(*figures: int | None) -> int | None:

@@ -14,7 +14,7 @@ from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.history import History, history
 
 UNREADABLE = "(cannot be read)"
-"""In place of the names of listeners that nobody can tell."""
+"""In place of the names of listeners that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Reading:
 
 
 def read_table(
-    table: Table, *, user: str | None = None, known: Sequence[SnapshotInfo] = (), newest: int | None = None
+    table: Table, *, user: str | None = None, cached: Sequence[SnapshotInfo] = (), newest: int | None = None
 ) -> Reading:
     """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
     # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
@@ -43,7 +43,7 @@ def read_table(
     ledger = head.ledger.entries
     with_journal = {name: entry for name, entry in ledger.items() if entry.journal is not None and user in (None, name)}
     return Reading(
-        snapshots=table.upkeep.history(known=known, newest=newest),
+        snapshots=table.upkeep.history(cached=cached, newest=newest),
         ledger=ledger,
         journals={name: _journal(table, name, entry) for name, entry in with_journal.items()},
     )

@@ -17,7 +17,7 @@ from paimon_sink.core.errors import PwcError, StorageError
 from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, StoredFile
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
@@ -68,11 +68,11 @@ def verify(table: Table, *, deep: bool = False, progress: Progress | None = None
     A table may be expired, rolled back or lose a tag while it is read, and then files are rightly gone. So what looks
     wrong is looked at again, until two readings in a row agree on it.
     """
-    tell = progress or _nobody
-    report = _read(table, deep=deep, tell=tell)
+    on_progress = progress or _nobody
+    report = _read(table, deep=deep, on_progress=on_progress)
     while report.problems:
         suspects = {problem.where for problem in report.problems}
-        second = _read(table, deep=deep, tell=tell, only=suspects)
+        second = _read(table, deep=deep, on_progress=on_progress, only=suspects)
         again = {(problem.kind, problem.where) for problem in second.problems}
         agreed = tuple(problem for problem in report.problems if (problem.kind, problem.where) in again)
         if agreed == report.problems:
@@ -85,7 +85,7 @@ def _nobody(part: str, done: int, of: int) -> None:
     pass
 
 
-def _read(table: Table, *, deep: bool, tell: Progress, only: Set[str] | None = None) -> Report:
+def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | None = None) -> Report:
     """One reading. With ``only``, of the data files it looks at these alone."""
     audit = table.upkeep.audit()
     # Before the snapshots are read: a batch that lands meanwhile must not make its files look like orphans.
@@ -98,11 +98,11 @@ def _read(table: Table, *, deep: bool, tell: Progress, only: Set[str] | None = N
         for snapshot in history.snapshots:
             reading.add(history, snapshot, audit)
             done += 1
-            tell("snapshots", done, total)
+            on_progress("snapshots", done, total)
         reading.problems += _doubled_batches(history)
         reading.problems += _ledger_order(history, audit)
     suspects = [file for file in reading.files.values() if only is None or file.path in only]
-    reading.problems += _data_files(table, suspects, deep=deep, tell=tell)
+    reading.problems += _data_files(table, suspects, deep=deep, on_progress=on_progress)
     main = histories[0].snapshots
     return Report(
         table=table.label,
@@ -158,7 +158,7 @@ def _doubled_batches(history: RefHistory[Any]) -> Iterator[Problem]:
     """One batch is one snapshot. Of other engines, only appends count: they number other work as they like."""
     first: dict[tuple[str | None, str | None, int], SnapshotInfo] = {}
     for snapshot in history.snapshots:
-        is_append = snapshot.kind == "append" and (snapshot.rows_added or 0) > 0
+        is_append = snapshot.effect is SnapshotKind.APPEND and (snapshot.rows_added or 0) > 0
         if snapshot.batch_id is None or (snapshot.commit_id is None and not is_append):
             continue
         before = first.setdefault((snapshot.commit_user, snapshot.query_id, snapshot.batch_id), snapshot)
@@ -227,13 +227,13 @@ def _was_in(entry: LedgerEntry, batch_id: int) -> bool:
 # ---------------------------------------------------------------- data files
 
 
-def _data_files(table: Table, files: Sequence[StoredFile], *, deep: bool, tell: Progress) -> Iterator[Problem]:
+def _data_files(table: Table, files: Sequence[StoredFile], *, deep: bool, on_progress: Progress) -> Iterator[Problem]:
     part = "rows" if deep else "data files"
     with ThreadPoolExecutor(_READERS) as readers:
         for start in range(0, len(files), _AT_ONCE):
             some = files[start : start + _AT_ONCE]
             for done, problem in enumerate(readers.map(lambda file: _data_file(table, file, deep=deep), some), 1):
-                tell(part, start + done, len(files))
+                on_progress(part, start + done, len(files))
                 if problem is not None:
                     yield problem
 
@@ -255,7 +255,7 @@ def _data_file(table: Table, file: StoredFile, *, deep: bool) -> Problem | None:
     except FileNotFoundError:
         return Problem(ProblemKind.MISSING_FILE, file.path, f"is not there; it should have {file.rows:,} rows")
     except Exception as error:  # noqa: BLE001 - what came of one file does not end the report
-        if _tells_of_the_file(error):
+        if _is_about_the_file(error):
             return Problem(ProblemKind.DAMAGED_FILE, file.path, f"cannot be read: {error}")
         return Problem(ProblemKind.UNREACHABLE, file.path, f"cannot be had from the store: {error}")
     if rows != file.rows:
@@ -270,8 +270,8 @@ def _rows_in(table: Table, path: str, *, deep: bool) -> int:
         return int(parquet.metadata.num_rows)
 
 
-def _tells_of_the_file(error: Exception) -> bool:
-    """Whether its bytes are wrong. Trouble with the store has an error number, or a class of the store's own."""
+def _is_about_the_file(error: Exception) -> bool:
+    """Whether its bytes are wrong. A problem of the store has an error number, or a class of the store's own."""
     if isinstance(error, OSError):
         return error.errno is None
     return isinstance(error, (pa.ArrowException, ValueError))
@@ -282,5 +282,5 @@ def _orphans(table: Table, paths: Iterable[str]) -> Iterator[Orphan]:
         try:
             yield Orphan(path, table.store.size(table.store.join(table.location, path)))
         except (FileNotFoundError, StorageError):
-            # Dropped by its own writer meanwhile; or nobody can tell, and then it is not called an orphan.
+            # Dropped by its own writer meanwhile; or it cannot be reached, and then it is not called an orphan.
             continue

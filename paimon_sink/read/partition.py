@@ -19,16 +19,16 @@ NULL_PARTITION = "__DEFAULT_PARTITION__"
 """What Paimon and Hive call the partition of null."""
 
 
-def partition_conditions(table: Table, wanted: Mapping[str, str]) -> list[Condition]:
+def partition_conditions(table: Table, labels: Mapping[str, str]) -> list[Condition]:
     """One condition a ``partition.*`` option, with a value of the column's type. Names are matched in any case."""
-    return [_condition(table, name, text) for name, text in wanted.items()]
+    return [_condition(table, name, text) for name, text in labels.items()]
 
 
-def partition_filters(table: Table, wanted: Mapping[str, str]) -> list[Filter]:
+def partition_filters(table: Table, labels: Mapping[str, str]) -> list[Filter]:
     """The same as filters, for those who take whole partitions and look at no row."""
     return [
-        Filter(one.column, one.comparison, one.values[0] if one.values else None)
-        for one in partition_conditions(table, wanted)
+        Filter(condition.column, condition.comparison, condition.values[0] if condition.values else None)
+        for condition in partition_conditions(table, labels)
     ]
 
 

@@ -27,45 +27,45 @@ _NULLS = frozenset({Comparison.IS_NULL, Comparison.IS_NOT_NULL})
 _EXACT = Context(prec=80)
 
 
-def pruning_filters(wanted: Iterable[Condition], schema: pa.Schema) -> list[Filter]:
+def pruning_filters(conditions: Iterable[Condition], schema: pa.Schema) -> list[Filter]:
     """At most one a condition, with values of the column's own type."""
-    filters = (_filter(one, schema.field(one.column)) for one in wanted)
-    return [found for found in filters if found is not None]
+    filters = (_filter(condition, schema.field(condition.column)) for condition in conditions)
+    return [pruning for pruning in filters if pruning is not None]
 
 
-def _filter(wanted: Condition, column: pa.Field) -> Filter | None:
+def _filter(condition: Condition, column: pa.Field) -> Filter | None:
     types, kind = pa.types, column.type
     if types.is_nested(kind):
         return None
-    if wanted.comparison in _NULLS:
-        return Filter(column.name, wanted.comparison)
-    if not wanted.values:
+    if condition.comparison in _NULLS:
+        return Filter(column.name, condition.comparison)
+    if not condition.values:
         return None
     if types.is_floating(kind):
-        return _among_floats(wanted, kind)
+        return _among_floats(condition, kind)
     if types.is_integer(kind) or types.is_decimal(kind):
-        return _among_numbers(wanted, kind) if wanted.domain != pa.float64() else None
+        return _among_numbers(condition, kind) if condition.domain != pa.float64() else None
     limit = length_limit(column)
-    is_ordered_alike = wanted.domain == kind and (types.is_string(kind) or types.is_temporal(kind))
+    is_ordered_alike = condition.domain == kind and (types.is_string(kind) or types.is_temporal(kind))
     if types.is_boolean(kind):
-        is_ordered_alike = wanted.comparison in (Comparison.EQ, Comparison.IN)
+        is_ordered_alike = condition.comparison in (Comparison.EQ, Comparison.IN)
     if not is_ordered_alike or (limit is not None and limit[0] == "CHAR"):
         return None
-    return _made(wanted, wanted.comparison, wanted.values)
+    return _made(condition, condition.comparison, condition.values)
 
 
-def _made(wanted: Condition, comparison: Comparison, values: Iterable[Any]) -> Filter:
+def _made(condition: Condition, comparison: Comparison, values: Iterable[Any]) -> Filter:
     kept = tuple(values)
-    return Filter(wanted.column, comparison, kept if comparison is Comparison.IN else kept[0])
+    return Filter(condition.column, comparison, kept if comparison is Comparison.IN else kept[0])
 
 
-def _among_floats(wanted: Condition, kind: pa.DataType) -> Filter | None:
+def _among_floats(condition: Condition, kind: pa.DataType) -> Filter | None:
     """Statistics know nothing of NaN, which is above every number, and say little of infinities."""
-    if wanted.comparison in _ABOVE or not all(math.isfinite(value) for value in wanted.values):
+    if condition.comparison in _ABOVE or not all(math.isfinite(value) for value in condition.values):
         return None
-    if kind != pa.float64() and not all(_is_single(value) for value in wanted.values):
+    if kind != pa.float64() and not all(_is_single(value) for value in condition.values):
         return None
-    return _made(wanted, wanted.comparison, wanted.values)
+    return _made(condition, condition.comparison, condition.values)
 
 
 def _is_single(value: float) -> bool:
@@ -75,20 +75,20 @@ def _is_single(value: float) -> bool:
         return False
 
 
-def _among_numbers(wanted: Condition, kind: pa.DataType) -> Filter | None:
+def _among_numbers(condition: Condition, kind: pa.DataType) -> Filter | None:
     """The values at the column's own scale; one between two of its values counts as the wider of the two."""
-    comparison = wanted.comparison
-    exact = [value for value in wanted.values if _at_scale(value, kind, ROUND_FLOOR) == value]
+    comparison = condition.comparison
+    exact = [value for value in condition.values if _at_scale(value, kind, ROUND_FLOOR) == value]
     if comparison in _ABOVE and not exact:
-        comparison, values = Comparison.GE, [_at_scale(wanted.values[0], kind, ROUND_FLOOR)]
+        comparison, values = Comparison.GE, [_at_scale(condition.values[0], kind, ROUND_FLOOR)]
     elif comparison in _BELOW and not exact:
-        comparison, values = Comparison.LE, [_at_scale(wanted.values[0], kind, ROUND_CEILING)]
+        comparison, values = Comparison.LE, [_at_scale(condition.values[0], kind, ROUND_CEILING)]
     else:
         values = [_at_scale(value, kind, ROUND_FLOOR) for value in exact]
     fitting = [value for value in values if _fits(value, kind)]
     if not fitting:
         return None
-    return _made(wanted, comparison, [value if pa.types.is_decimal(kind) else int(value) for value in fitting])
+    return _made(condition, comparison, [value if pa.types.is_decimal(kind) else int(value) for value in fitting])
 
 
 def _at_scale(value: Any, kind: pa.DataType, rounding: str) -> Decimal:

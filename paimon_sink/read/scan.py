@@ -15,21 +15,23 @@ from paimon_sink.read.partition import partition_conditions
 from paimon_sink.read.pruning import pruning_filters
 from paimon_sink.read.where import where_conditions
 
-__all__ = ["plan", "rows", "wanted_rows"]
+__all__ = ["plan", "row_conditions", "rows"]
 
 
-def wanted_rows(table: Table, options: ReadOptions) -> list[Condition]:
+def row_conditions(table: Table, options: ReadOptions) -> list[Condition]:
     """What every row has to meet, by the options ``partition.*`` and ``where``."""
     return [*partition_conditions(table, options.partition), *where_conditions(table, options.where)]
 
 
-def plan(table: Table, wanted: Sequence[Condition]) -> list[Split]:
+def plan(table: Table, conditions: Sequence[Condition]) -> list[Split]:
     """The newest snapshot in pieces, without those that can hold no such row."""
-    return table.scans.plan_splits(pruning_filters(wanted, table.schema))
+    return table.scans.plan_splits(pruning_filters(conditions, table.schema))
 
 
-def rows(table: Table, split: Split, columns: Sequence[str], wanted: Sequence[Condition]) -> Iterator[pa.RecordBatch]:
+def rows(
+    table: Table, split: Split, columns: Sequence[str], conditions: Sequence[Condition]
+) -> Iterator[pa.RecordBatch]:
     """The rows of a split that meet the conditions; with the columns, and maybe more that the conditions need."""
-    needed = dict.fromkeys([*columns, *(one.column for one in wanted)])
+    needed = dict.fromkeys([*columns, *(condition.column for condition in conditions)])
     for batch in table.scans.read_split(split, list(needed)):
-        yield apply_filters(wanted, batch)
+        yield apply_filters(conditions, batch)

@@ -21,9 +21,9 @@ def where_conditions(table: Table, text: str | None) -> list[Condition]:
         raise OptionError(f"Cannot read {table.label}: where {error}.") from None
 
 
-def check_session(wanted: Sequence[Condition], setting_of: Callable[[str], str | None], *, table: str) -> None:
+def check_session(row_conditions: Sequence[Condition], setting_of: Callable[[str], str | None], *, table: str) -> None:
     """Refuse conditions that Spark's own WHERE would take to mean something else in this session."""
-    setting = other_setting(wanted, setting_of)
+    setting = other_setting(row_conditions, setting_of)
     if setting is not None:
         raise OptionError(
             f"Cannot read {table}: with {setting}, Spark's own WHERE would give other rows than where does. Leave the "

@@ -14,7 +14,7 @@ _SPARKS = ("pyspark.", "py4j.")
 """Whose messages hold tracebacks of other processes. Anybody else's may hold any text."""
 
 _OUTER_FIRST = re.compile(r"\nCaused by: |\n+JVM stacktrace:\n")
-"""Where the JVM goes on with the cause of what it told so far."""
+"""Where the JVM goes on with the cause of what it printed so far."""
 
 # The line that a traceback ends with is the first one that is not indented. A message that quotes one of our errors,
 # even at the start of a line, is not mistaken for it. With hideTraceback, the line stands right after Spark's words.
@@ -41,10 +41,10 @@ def cause_of(exception: BaseException | None) -> PwcError | None:
     Spark raises errors of its own, so ``except PwcError`` catches nothing that came through it. This looks into what a
     batch job or ``query.awaitTermination()`` raised, or ``query.exception()`` returned, classic or over Spark Connect.
     """
-    for one in _outermost_first(exception, set()):
-        ours = one if isinstance(one, PwcError) else _told_by(one)
-        if ours is not None:
-            return ours
+    for error in _outermost_first(exception, set()):
+        cause = error if isinstance(error, PwcError) else _cause_in_text(error)
+        if cause is not None:
+            return cause
     return None
 
 
@@ -60,7 +60,7 @@ def _outermost_first(exception: object, seen: set[int]) -> Iterator[BaseExceptio
         yield from _outermost_first(exception.__context__, seen)
 
 
-def _told_by(exception: BaseException) -> PwcError | None:
+def _cause_in_text(exception: BaseException) -> PwcError | None:
     if not type(exception).__module__.startswith(_SPARKS):
         return None
     for part in _OUTER_FIRST.split(_text(exception)):
@@ -81,5 +81,5 @@ def _text(exception: BaseException) -> str:
 
 def _kind(name: str) -> type[PwcError]:
     """By its name. A worker may run another version of this package, and know errors that this one does not."""
-    known = getattr(errors, name, None) if name in errors.__all__ else None
-    return known if isinstance(known, type) and issubclass(known, PwcError) else PwcError
+    kind = getattr(errors, name, None) if name in errors.__all__ else None
+    return kind if isinstance(kind, type) and issubclass(kind, PwcError) else PwcError

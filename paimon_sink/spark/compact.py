@@ -65,13 +65,13 @@ def _rewrite_on_spark(
     frame = spark.createDataFrame(rows).repartitionByRange(len(groups), "number")
     with _watched(spark, len(groups), progress):
         try:
-            found = frame.mapInArrow(_task(options), _REWRITTEN).collect()
+            rewritten = frame.mapInArrow(_task(options), _REWRITTEN).collect()
         except Exception as error:
             raise PwcError(
                 f"Cannot compact {table.label}: a task failed on Spark ({_reason(error)}). Nothing was committed. What "
                 "finished tasks wrote is named by nobody and can be cleaned up."
             ) from error
-    messages = {row.number: row.message for row in found}
+    messages = {row.number: row.message for row in rewritten}
     rewrites = [
         Rewrite(group, TaskMessage.from_bytes(bytes(messages[number])))
         for number, group in enumerate(groups)
@@ -103,8 +103,8 @@ def _rewritten(table: Table, body: bytes) -> bytes | None:
 
 def _reason(error: Exception) -> str:
     """The sentence of our own in a trace of Spark's, or its first line."""
-    ours = cause_of(error)
-    return str(ours) if ours is not None else (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    cause = cause_of(error)
+    return str(cause) if cause is not None else (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 # ---------------------------------------------------------------- progress
@@ -112,7 +112,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _watched(spark: SparkSession, groups: int, progress: Progress | None) -> Iterator[None]:
-    """Tell of finished tasks while a job runs. A Connect client cannot ask for them; it hears of the end."""
+    """Report finished tasks while a job runs. A Connect client cannot ask for them: it is called at the end."""
     context: Any = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
     if progress is None:
         yield

@@ -1,4 +1,4 @@
-"""What Spark tells a Python worker about where it runs."""
+"""What Spark passes to a Python worker about where it runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from paimon_sink.write.task import TaskSettings
 DIRECTORY = "PWC_DIRECTORY"
 """Set for the workers of a session in local mode: where the driver was when it registered the source.
 
-A worker's own directory tells nothing: on a cluster it is one of each executor, on Spark Connect one of each session,
-and neither lasts. What runs beside the driver to plan and to commit is not told the master.
+A worker's own directory shows nothing: on a cluster it is one of each executor, on Spark Connect one of each session,
+and neither lasts. What runs beside the driver to plan and to commit is not given the master.
 """
 
 _PLANNER = "pyspark.sql.worker.write_into_data_source"

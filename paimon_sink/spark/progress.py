@@ -164,20 +164,20 @@ _END = _Noted("end", "", "", None, "", None)
 
 
 def _progress(progress: StreamingQueryProgress) -> _Noted:
-    said = {
+    figures = {
         "batchId": progress.batchId,
         "numInputRows": progress.numInputRows,
         "inputRowsPerSecond": _finite(progress.inputRowsPerSecond),
         "processedRowsPerSecond": _finite(progress.processedRowsPerSecond),
         "batchDuration": progress.batchDuration,
         "durationMs": dict(progress.durationMs),
-        "stateOperators": [_operator(found) for found in progress.stateOperators],
+        "stateOperators": [_operator(operator) for operator in progress.stateOperators],
     }
-    return _Noted("progress", str(progress.id), str(progress.runId), progress.name, progress.timestamp, said)
+    return _Noted("progress", str(progress.id), str(progress.runId), progress.name, progress.timestamp, figures)
 
 
-def _operator(found: StateOperatorProgress) -> dict[str, Any]:
-    return {"operatorName": found.operatorName, **{key: getattr(found, key) for key in _OPERATOR}}
+def _operator(operator: StateOperatorProgress) -> dict[str, Any]:
+    return {"operatorName": operator.operatorName, **{key: getattr(operator, key) for key in _OPERATOR}}
 
 
 def _finite(value: float | None) -> float | None:
@@ -224,12 +224,12 @@ class _Look:
     def _find(self, query: str, batch_id: int | None) -> tuple[Report | None, int | None]:
         """The figures of a batch if it is there, and when the query committed last."""
         self.table = self.table or open_table(self.options.table)
-        self.seen = self.table.upkeep.history(known=self.seen, newest=_SNAPSHOTS)
-        own = [found for found in self.seen if found.query_id == query and found.batch_id is not None]
+        self.seen = self.table.upkeep.history(cached=self.seen, newest=_SNAPSHOTS)
+        own = [info for info in self.seen if info.query_id == query and info.batch_id is not None]
         if not own:
             return None, self._last_ms(self.table, query)
         entries = history(own, ledger={}, now_ms=self.clock.now_ms()).entries
-        entry = next((found for found in reversed(entries) if found.batch_id == batch_id), None)
+        entry = next((figures for figures in reversed(entries) if figures.batch_id == batch_id), None)
         return (None if entry is None else _commit(entry, own)), own[-1].at_ms
 
     def _last_ms(self, table: Table, query: str) -> int | None:

@@ -17,7 +17,7 @@ from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
 from paimon_sink.formats.values import Split
-from paimon_sink.read.scan import plan, rows, wanted_rows
+from paimon_sink.read.scan import plan, row_conditions, rows
 from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import current_task, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
@@ -47,20 +47,20 @@ class PwcReader(ds.DataSourceReader):
         table = open_table(self._options.table)
         # Whether case matters is known only to the tasks.
         self._asked(table, case_sensitive=False)
-        return [_SplitPartition(split) for split in plan(table, wanted_rows(table, self._options.read))]
+        return [_SplitPartition(split) for split in plan(table, row_conditions(table, self._options.read))]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         cheapen_worker_reuse()
         table = open_table(self._options.table)
-        wanted = wanted_rows(table, self._options.read)
+        conditions = row_conditions(table, self._options.read)
         # Tasks know the session's settings; the process that plans does not.
-        check_session(wanted, session_setting, table=table.label)
+        check_session(conditions, session_setting, table=table.label)
         split = getattr(partition, "split", None)
         if split is None:
             return
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))
         names = self._asked(table, case_sensitive=current_task().case_sensitive)
-        for batch in rows(table, split, names, wanted):
+        for batch in rows(table, split, names, conditions):
             yield as_schema(batch, expected, names)
 
     def _asked(self, table: Table, *, case_sensitive: bool) -> list[str]:

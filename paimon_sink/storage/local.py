@@ -43,7 +43,7 @@ class LocalStore(Store):
             replace_local(path, data, write=write_lasting)
             sync_name(path)
 
-    def write_memo(self, path: str, data: bytes) -> None:
+    def write_cache(self, path: str, data: bytes) -> None:
         """Atomic, but not synced."""
         with self._doing("write", path):
             _make_directories(os.path.dirname(path))

@@ -8,17 +8,9 @@ from urllib.parse import unquote
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.core.places import scheme_of
+from paimon_sink.storage.kinds import KINDS, LOCAL, protocol_of
 
 __all__ = ["LOCAL", "Location", "parse_location"]
-
-LOCAL = "file"
-_ALIASES = {
-    "local": LOCAL,
-    "s3a": "s3",
-    "s3n": "s3",
-    "gcs": "gs",
-}
-_EXCLUSIVE_CREATE = frozenset({LOCAL, "s3", "gs", "abfs", "abfss", "az", "adl", "memory"})
 
 
 @dataclass(frozen=True)
@@ -38,10 +30,10 @@ def parse_location(text: str) -> Location:
     scheme = scheme_of(text)
     if scheme is None:
         return Location(LOCAL, os.path.abspath(text))
-    protocol = _ALIASES.get(scheme, scheme)
+    protocol = protocol_of(scheme)
     if protocol == LOCAL:
         return Location(LOCAL, _local_path(text))
-    if protocol not in _EXCLUSIVE_CREATE:
+    if protocol not in KINDS:
         raise StorageError(_refusal(protocol))
     return _remote(protocol, text)
 

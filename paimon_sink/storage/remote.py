@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 
 from paimon_sink.core.errors import StorageError
 from paimon_sink.storage.exclusive import exclusive_put
+from paimon_sink.storage.kinds import KINDS
 from paimon_sink.storage.logs import keep_out_of_logs
 from paimon_sink.storage.output import BufferedOutput, Output, UploadOutput
 from paimon_sink.storage.settings import StorageSettings
@@ -24,9 +25,6 @@ from paimon_sink.storage.store import DEFAULT_BLOCK_BYTES, Listed, Store, Upload
 
 __all__ = ["RemoteStore"]
 
-_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "adl": "adlfs"}
-_CLASSES = {"abfss": "abfs"}
-"""The name under which fsspec lists a filesystem, where its package has to be installed to know another one."""
 _MODIFIED = ("LastModified", "last_modified", "mtime", "updated", "created")
 _DELETE_AT_ONCE = 1000
 _MARKERS = ("KeyMarker", "UploadIdMarker")
@@ -206,10 +204,11 @@ def _handler(fs: Any) -> pafs.FileSystemHandler:
 def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
     import fsspec
 
+    kind = KINDS[protocol]
     try:
-        cls = fsspec.get_filesystem_class(_CLASSES.get(protocol, protocol))
+        cls = fsspec.get_filesystem_class(kind.listed_as or protocol)
     except ImportError as error:
-        package = _PACKAGES.get(protocol, protocol)
+        package = kind.package or protocol
         raise StorageError(f"{protocol}:// needs the package {package}: pip install {package}") from error
     if protocol == "s3":
         keep_out_of_logs(settings)

@@ -70,7 +70,7 @@ class Store(ABC):
     def write(self, path: str, data: bytes) -> None:
         """Create or replace a file atomically: readers see the old bytes or the new ones."""
 
-    def write_memo(self, path: str, data: bytes) -> None:
+    def write_cache(self, path: str, data: bytes) -> None:
         """The same for a cache or a hint: it need not survive a power cut."""
         self.write(path, data)
 

@@ -132,7 +132,7 @@ def test_lines_fit_the_terminal_and_what_has_no_room_is_named(local_lake: Lake, 
     snapshots = result.stdout[result.stdout.index("Snapshots ") : result.stdout.index("Users ")]
     assert all(len(line) <= columns for line in snapshots.splitlines())
     missing = {
-        name for name in ("kind", "files", "small", "size", "tries") if name not in line_of(snapshots, "snapshot ")
+        name for name in ("kind", "files", "small", "size", "attempts") if name not in line_of(snapshots, "snapshot ")
     }
     left_out = [line for line in snapshots.splitlines() if "No room for:" in line]
     assert bool(missing) == bool(left_out) == (columns < 140)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from paimon_sink.cli.main import cli
 from paimon_sink.cli.report.page import page
 from paimon_sink.cli.report.series import MOST_POINTS
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 from paimon_sink.maintain.history import history
 from tests.support.command_line import named
 from tests.support.engines import other_engine
@@ -208,7 +208,8 @@ def many(count: int) -> list[SnapshotInfo]:
     properties = {f"pwc.{name}": text for name, text in figures.items()}
     return [
         SnapshotInfo(
-            number, "append", f"user {number % 12}", number, None, f"c{number}", 1000 * number, number, 1,
+            number, "append", SnapshotKind.APPEND, f"user {number % 12}", number, None, f"c{number}", 1000 * number,
+            number, 1,
             properties | ({"pwc.commit-ms": "9000"} if number == 777 else {}),
         )
         for number in range(1, count + 1)
@@ -229,7 +230,7 @@ def test_of_a_large_table_no_more_points_are_drawn_than_can_be_seen() -> None:
 
 def test_a_compaction_is_no_bar_among_the_rows_of_batches() -> None:
     first, second, third = many(3)
-    published = [first, replace(second, kind="compact", is_rewrite=True), third]
+    published = [first, replace(second, kind="compact", effect=SnapshotKind.REWRITE), third]
 
     read = Read(page(history(published, ledger={}, now_ms=6_000), label="t", location="t", user=None))
 
@@ -247,8 +248,8 @@ def test_of_many_users_the_last_lane_is_all_others() -> None:
 @pytest.mark.parametrize("at_ms", [-(2**62), 0, 2**62], ids=["long ago", "in 1970", "far ahead"])
 def test_a_time_that_no_clock_has_does_not_stop_the_page(at_ms: int) -> None:
     odd = [
-        SnapshotInfo(1, "append", "a", 0, None, None, at_ms, None, None, {}),
-        SnapshotInfo(2, "append", "a", 1, None, None, 1_800_000_000_000, None, None, {}),
+        SnapshotInfo(1, "append", SnapshotKind.APPEND, "a", 0, None, None, at_ms, None, None, {}),
+        SnapshotInfo(2, "append", SnapshotKind.APPEND, "a", 1, None, None, 1_800_000_000_000, None, None, {}),
     ]
 
     read = Read(page(history(odd, ledger={}, now_ms=1_800_000_000_000), label="t", location="t", user=None))

@@ -8,8 +8,15 @@ import pytest
 
 from tests.support.engines import OtherEngine, other_engine
 from tests.support.lake import Lake
-from tests.support.places import PLACES
+from tests.support.places import PLACES, Place, places
 from tests.support.whole import assert_whole
+
+
+@pytest.fixture(params=places(in_memory=True))
+def place(request: pytest.FixtureRequest) -> Place:
+    """Every place a table can live, and memory, where what needs no store and no other process is shown at once."""
+    where: Place = request.param
+    return where
 
 
 @pytest.fixture(autouse=True)

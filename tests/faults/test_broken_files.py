@@ -67,6 +67,7 @@ def test_a_corrupt_ledger_is_named_and_nothing_is_committed(lake: Lake, engine: 
 
 
 @pytest.mark.witness
+@pytest.mark.needs("manifests to damage")
 @pytest.mark.parametrize("which", [0, -1], ids=["first", "last"])
 @pytest.mark.parametrize(
     "data",
@@ -92,6 +93,7 @@ def test_a_corrupt_manifest_list_is_named_and_nothing_is_committed(
     assert set(lake.files_of([message])) <= set(lake.data_files())
 
 
+@pytest.mark.needs("manifests to damage")
 @pytest.mark.parametrize("which", [0, -1], ids=["first", "last"])
 def test_a_manifest_list_that_is_gone_is_named_and_nothing_is_committed(
     lake: Lake, engine: OtherEngine, which: int
@@ -108,6 +110,7 @@ def test_a_manifest_list_that_is_gone_is_named_and_nothing_is_committed(
 
 
 @pytest.mark.witness
+@pytest.mark.needs("manifests to damage")
 @pytest.mark.parametrize("data", [b"garbage", None], ids=["garbage", "gone"])
 def test_a_broken_manifest_fails_an_overwrite_by_name_and_leaves_the_table_alone(
     lake: Lake, engine: OtherEngine, data: bytes | None
@@ -123,6 +126,7 @@ def test_a_broken_manifest_fails_an_overwrite_by_name_and_leaves_the_table_alone
     assert lake.history() == before
 
 
+@pytest.mark.needs("manifests to damage")
 def test_a_broken_manifest_of_the_batch_that_is_in_is_named_to_its_replay(lake: Lake, engine: OtherEngine) -> None:
     first = lake.append(0, rows(0))
     name = engine.damage_manifest(b"garbage")

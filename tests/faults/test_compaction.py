@@ -256,7 +256,7 @@ def test_old_files_go_with_the_snapshots_that_name_them(lake: Lake, engine: Othe
     assert lake.ids() == list(range(7))
 
 
-@pytest.mark.parametrize("place", places("local"), indirect=True)
+@pytest.mark.parametrize("place", places("local", "process", in_memory=True), indirect=True)
 def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None:
     names = (f"{lake.table}{number}" for number in itertools.count())
     kinds: set[tuple[str, ...]] = set()
@@ -284,6 +284,7 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
 
 
 @pytest.mark.witness
+@pytest.mark.needs("other processes")
 @pytest.mark.parametrize(
     "step", at(Step.AFTER_PUT, *(step for step in Step if step not in (Step.AFTER_PUT, *TELL_STEPS)), RETURNED)
 )

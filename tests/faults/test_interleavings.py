@@ -20,9 +20,11 @@ FEWEST_ORDERS = 70
 """Two commits of four steps each can be interleaved in C(8, 4) ways; lost rounds only add to that."""
 
 
-@pytest.fixture(params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest")))
+@pytest.fixture(
+    params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest"), in_memory=True)
+)
 def place(request: pytest.FixtureRequest) -> Place:
-    """Seventy tables are quick on a disk, and take their time on S3 and in a database."""
+    """Seventy tables are quick in memory and on a disk, and take their time on S3 and in a database."""
     where: Place = request.param
     return where
 

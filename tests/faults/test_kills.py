@@ -20,6 +20,8 @@ from tests.support.victims import (
     killed_task,
 )
 
+pytestmark = pytest.mark.needs("other processes")
+
 IN_FLIGHT = Batch(1, ids=(10, 11))
 # The first ones are those of sibling places: the batch is in and nobody knows; a file is closed and nobody knows.
 DRIVER_STEPS = (Step.AFTER_PUT, *(step for step in (*COMMIT_STEPS, RETURNED) if step is not Step.AFTER_PUT))

@@ -83,6 +83,7 @@ def test_an_empty_batch_is_none(told: Lake, notes: Path) -> None:
 
 
 @pytest.mark.witness
+@pytest.mark.needs("other processes")
 @pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED], ids=str)
 def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes: Path, step: Step | None) -> None:
     told.append(0, rows(0))
@@ -95,6 +96,7 @@ def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes
     assert told.ids() == [0, 1, 2]
 
 
+@pytest.mark.needs("other processes")
 def test_killed_at_random_between_publish_and_tell_again_and_again(told: Lake, notes: Path) -> None:
     """The state is right, and everybody was told of everything in order."""
     dice = random.Random(7)

@@ -15,6 +15,8 @@ from tests.support.lying_table import Answer, LyingTable
 from tests.support.racer import Errand, race
 from tests.support.victims import COMMIT_STEPS, RETURNED, RIVAL_ID, Batch, killed_driver
 
+pytestmark = pytest.mark.needs("merging of manifests")
+
 IN_FLIGHT = Batch(3, ids=(30,))
 FIRST_OF_RACER = 1000
 

@@ -65,6 +65,7 @@ def test_four_processes_lose_nothing_on_s3(s3_lake: Lake) -> None:
 
 @pytest.mark.witness
 @pytest.mark.fault(14)
+@pytest.mark.needs("other processes")
 def test_three_processes_with_five_commits_each_lose_nothing(lake: Lake) -> None:
     lake.write()
 
@@ -75,6 +76,7 @@ def test_three_processes_with_five_commits_each_lose_nothing(lake: Lake) -> None
 
 @pytest.mark.witness
 @pytest.mark.fault(18)
+@pytest.mark.needs("other processes")
 def test_first_commits_that_create_the_table_all_land(lake: Lake) -> None:
     reports = race(writers(lake, processes=3, commits=1))
 
@@ -82,6 +84,7 @@ def test_first_commits_that_create_the_table_all_land(lake: Lake) -> None:
 
 
 @pytest.mark.fault(18)
+@pytest.mark.needs("other processes")
 def test_creating_a_table_at_once_gives_one_table(lake: Lake) -> None:
     errands = [
         Errand(dict(lake.options), f"{lake.table}{table}", "creator", 0, commits=1, writer="create")
@@ -101,6 +104,7 @@ def test_creating_a_table_at_once_gives_one_table(lake: Lake) -> None:
 
 @pytest.mark.witness
 @pytest.mark.fault(15, 16)
+@pytest.mark.needs("other processes")
 def test_the_same_batch_from_two_processes_is_in_once(lake: Lake) -> None:
     lake.write()
     twins = [Errand(dict(lake.options), lake.table, "twin", first_id=0, commits=10) for _ in range(2)]

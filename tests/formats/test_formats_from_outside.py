@@ -180,3 +180,30 @@ def test_what_a_format_does_not_name_it_does_not_have() -> None:
     assert set(features.values()) == {NO}
     assert not any(features.values())
     assert len(features) == 30
+
+
+# ---------------------------------------------------------------- what they say is what they do
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_table_by_its_path_alone_is_refused_exactly_where_the_capabilities_say_so(name: str, tmp_path: Path) -> None:
+    options = parse_options({"path": str(tmp_path / "orders"), "tableFormat": name}, purpose=Purpose.READ).table
+
+    refused = OptionError if not FORMATS[name].tables_by_path else TableNotFoundError
+    with pytest.raises(refused):
+        open_table(options)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_branches_and_transforms_are_refused_exactly_where_the_capabilities_say_so(name: str, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    for feature, key, value in (
+        ("partition_transforms", "partitionBy", "bucket(4, id)"),
+        ("branches", "branch", "audit"),
+    ):
+        given = {"warehouse": str(tmp_path / feature), **{key: value}}
+        if getattr(FORMATS[name], feature):
+            table = open_to_write(parse(name, **given).table, schema, compression=None)
+            assert table.label == "sales.orders"
+        else:
+            assert FORMATS[name].title in refusal(name, **given)

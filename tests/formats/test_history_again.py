@@ -35,14 +35,14 @@ def counted(table: Table) -> list[str]:
 
 
 @pytest.mark.witness
-def test_what_came_since_is_added_to_what_is_known(lake: Lake) -> None:
+def test_what_came_since_is_added_to_what_is_cached(lake: Lake) -> None:
     for batch in range(3):
         lake.append(batch, rows(batch))
     table = lake.open()
-    known = table.upkeep.history()
+    cached = table.upkeep.history()
     lake.append(3, rows(3))
 
-    again = table.upkeep.history(known=known)
+    again = table.upkeep.history(cached=cached)
 
     assert [found.batch_id for found in again] == [0, 1, 2, 3]
     assert named(again) == named(lake.history())
@@ -55,7 +55,7 @@ def test_the_newest_are_the_last_ones(lake: Lake) -> None:
 
     assert [found.batch_id for found in table.upkeep.history(newest=2)] == [2, 3]
     assert [found.batch_id for found in table.upkeep.history(newest=9)] == [0, 1, 2, 3]
-    assert [found.batch_id for found in table.upkeep.history(known=table.upkeep.history(newest=2), newest=3)] == [
+    assert [found.batch_id for found in table.upkeep.history(cached=table.upkeep.history(newest=2), newest=3)] == [
         1,
         2,
         3,
@@ -68,12 +68,12 @@ def test_what_was_rolled_back_is_not_shown_for_what_has_its_number_now(lake: Lak
     for batch in range(4):
         lake.append(batch, rows(batch))
     table = lake.open()
-    known = table.upkeep.history()
-    other_engine(lake).roll_back(known[1].snapshot_id)
+    cached = table.upkeep.history()
+    other_engine(lake).roll_back(cached[1].snapshot_id)
     for batch in range(written_again):
         lake.with_options(commitUser="another").append(batch, rows(batch))
 
-    again = table.upkeep.history(known=known)
+    again = table.upkeep.history(cached=cached)
 
     assert named(again) == named(lake.history())
     assert [found.commit_user for found in again] == ["test", "test", *["another"] * written_again]
@@ -83,10 +83,10 @@ def test_what_expired_is_gone(lake: Lake) -> None:
     for batch in range(4):
         lake.append(batch, rows(batch))
     table = lake.open()
-    known = table.upkeep.history()
+    cached = table.upkeep.history()
     other_engine(lake).expire(2)
 
-    again = table.upkeep.history(known=known)
+    again = table.upkeep.history(cached=cached)
 
     assert [found.batch_id for found in again] == [2, 3]
 
@@ -99,14 +99,14 @@ def test_old_snapshots_are_not_read_again(where: Place, request: pytest.FixtureR
         lake.append(batch, rows(batch))
     table = lake.open()
     seen = counted(table)
-    known = table.upkeep.history()
+    cached = table.upkeep.history()
     assert seen == [f"snapshot-{number}" for number in range(1, 7)]
 
     seen.clear()
-    known = table.upkeep.history(known=known)
+    cached = table.upkeep.history(cached=cached)
     assert seen == ["snapshot-6"]
 
     lake.append(6, rows(6))
     seen.clear()
-    assert len(table.upkeep.history(known=known)) == 7
+    assert len(table.upkeep.history(cached=cached)) == 7
     assert seen == ["snapshot-6", "snapshot-7"]

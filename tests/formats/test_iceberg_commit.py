@@ -30,7 +30,7 @@ from paimon_sink.formats.iceberg.catalogs import Tables, tables
 from paimon_sink.formats.iceberg.table import IcebergTable
 from paimon_sink.formats.values import PutOutcome, SnapshotDraft
 from paimon_sink.maintain.verify import verify
-from tests.formats.test_contract import build
+from paimon_sink.testing.format_contract import build
 from tests.support.batches import coordinator, opened, plan, sealed, sink_options, write_plan
 from tests.support.iceberg_engine import IcebergEngine, native
 from tests.support.interleave import once_at

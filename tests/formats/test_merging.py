@@ -122,15 +122,15 @@ def test_a_leftover_that_fits_is_handed_out_once_and_another_is_removed() -> Non
     assert leftovers.take(lambda _: True) == {}
 
 
-def test_what_is_handed_out_is_no_longer_swept() -> None:
+def test_what_is_handed_out_is_no_longer_removed() -> None:
     removed: list[str] = []
     leftovers = Leftovers[str](removed.extend)
     leftovers.keep({("a",): ["first"], ("b",): ["second"]})
     taken = leftovers.take(lambda _: True)
     leftovers.keep({("c",): ["third"]})
 
-    leftovers.sweep()
-    leftovers.sweep()
+    leftovers.close()
+    leftovers.close()
 
     assert set(taken) == {("a",), ("b",)}
     assert removed == ["third"]

@@ -87,8 +87,8 @@ class WatchedStore(LocalStore):
     def write(self, path: str, data: bytes) -> None:
         super().write(self._note(path), data)
 
-    def write_memo(self, path: str, data: bytes) -> None:
-        super().write_memo(self._note(path), data)
+    def write_cache(self, path: str, data: bytes) -> None:
+        super().write_cache(self._note(path), data)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         return super().put_if_absent(self._note(path), data)

@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from paimon_sink.listen.loading import ListenerContext
-from paimon_sink.listen.local_time import epoch_ms, local_time, mode_and_zone
-from paimon_sink.listen.settings import Settings
+from paimon_sink.listen.local_time import ClockSettings, epoch_ms, local_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -60,4 +59,6 @@ def test_milliseconds_are_not_lost() -> None:
 def test_watermarks_are_read_as_utc_and_the_clock_as_the_drivers_own(
     settings: dict[str, str], mode: str, zone: tzinfo | None
 ) -> None:
-    assert mode_and_zone(Settings(ListenerContext("x", settings))) == (mode, zone)
+    read = ClockSettings.of(ListenerContext("x", settings))
+
+    assert (read.mode, read.zone) == (mode, zone)

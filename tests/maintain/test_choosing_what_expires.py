@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from paimon_sink.formats.expiry import ExpirySource
-from paimon_sink.formats.values import SnapshotInfo, SnapshotLineage
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind, SnapshotLineage
 from paimon_sink.maintain.expire import Retention, choose
 
 NOW = 100
@@ -16,7 +16,7 @@ NOW = 100
 
 def snapshot(number: int) -> SnapshotInfo:
     """Committed at ten times its number."""
-    return SnapshotInfo(number, "append", "u", number, None, None, 10 * number, None, None, {})
+    return SnapshotInfo(number, "append", SnapshotKind.APPEND, "u", number, None, None, 10 * number, None, None, {})
 
 
 @dataclass

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paimon_sink.core.errors import CorruptTableError, StorageError, TableChangedError
@@ -105,6 +106,18 @@ def test_a_stream_keeps_its_own_files_few(lake: Lake) -> None:
     # Of each partition: those since the last look, and a file or two that were too large then.
     assert len(stream.open().scans.live_files()) < 20
     assert verify(stream.open()).good
+
+
+def test_what_is_rewritten_after_a_commit_has_the_codec_of_the_writer(lake: Lake) -> None:
+    stream = lake.with_options(compression="gzip", **{"compact__minFiles": "2"})
+    for number in range(10):
+        stream.append(number, rows(number))
+
+    assert [found for found in stream.history() if found.batch_id is None]
+    table = stream.open()
+    for file in table.scans.live_files():
+        with table.store.open_input(path_in(stream, file.path)) as source:
+            assert pq.read_metadata(source).row_group(0).column(0).compression == "GZIP"
 
 
 def test_without_the_option_nothing_is_rewritten(lake: Lake) -> None:

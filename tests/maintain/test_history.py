@@ -10,7 +10,7 @@ import pytest
 from paimon_sink.commit.journal import MOST_EVENTS, ListenerJournal
 from paimon_sink.core.events import CommitEvent
 from paimon_sink.formats.ledger import LedgerEntry
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 from paimon_sink.maintain.history import History, ListenerState, User, history, rows_per_s
 
 NOW = 1_000_000
@@ -36,14 +36,15 @@ def snapshot(
     user: str | None = "another",
     batch: int | None = None,
     commit_id: str | None = None,
-    kind: str = "append",
+    effect: SnapshotKind = SnapshotKind.APPEND,
     rows_added: int | None = None,
     files_added: int | None = None,
     properties: Mapping[str, str] | None = None,
 ) -> SnapshotInfo:
     return SnapshotInfo(
         number,
-        kind,
+        f"the format's word for {effect.value}",
+        effect,
         user,
         batch,
         None,
@@ -83,7 +84,7 @@ def test_totals_add_up_what_is_said() -> None:
     found = told(
         ours(1, at_ms=100, batch=0, commit_ms="10"),
         ours(2, at_ms=200, batch=1, commit_ms="90", attempts="4", small_files="3"),
-        snapshot(3, at_ms=300, kind="overwrite"),
+        snapshot(3, at_ms=300, effect=SnapshotKind.OVERWRITE),
         snapshot(4, at_ms=600, rows_added=5, files_added=2),
     )
 
@@ -96,15 +97,16 @@ def test_totals_add_up_what_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows"),
+    ("effect", "rows"),
     [
-        pytest.param("append", 7, id="an append wrote what it added"),
-        pytest.param("overwrite", None, id="of an overwrite only the difference is known"),
-        pytest.param("compact", None, id="of a compaction too"),
+        pytest.param(SnapshotKind.APPEND, 7, id="an append wrote what it added"),
+        pytest.param(SnapshotKind.OVERWRITE, None, id="of an overwrite only the difference is known"),
+        pytest.param(SnapshotKind.OTHER, None, id="of a delete too"),
+        pytest.param(SnapshotKind.REWRITE, 0, id="a compaction wrote none"),
     ],
 )
-def test_another_engines_snapshot_says_what_it_can(kind: str, rows: int | None) -> None:
-    [entry] = told(snapshot(1, at_ms=100, kind=kind, rows_added=7)).entries
+def test_another_engines_snapshot_says_what_it_can(effect: SnapshotKind, rows: int | None) -> None:
+    [entry] = told(snapshot(1, at_ms=100, effect=effect, rows_added=7)).entries
 
     assert entry.rows == rows
     assert (entry.files, entry.size_bytes, entry.small_files, entry.attempts, entry.commit_ms) == (None,) * 5
@@ -130,7 +132,7 @@ def test_users_come_with_their_last_batch_the_newest_first() -> None:
         ours(1, at_ms=100, user="a", batch=6),
         ours(2, at_ms=200, user="b", batch=1),
         ours(3, at_ms=300, user="a", batch=7),
-        snapshot(4, at_ms=400, user="a", kind="compact"),
+        snapshot(4, at_ms=400, user="a", effect=SnapshotKind.REWRITE),
     )
 
     assert found.users == (User("a", 3, 20, 7, 400, None), User("b", 1, 10, 1, 200, None))
@@ -188,7 +190,7 @@ def test_rows_that_a_compaction_rewrote_are_not_written_and_it_is_no_batch_of_an
     found = told(
         ours(1, at_ms=NOW - 70_000, rows="600"),
         # Some engines compact under the name of their stream.
-        replace(ours(2, at_ms=NOW - 40_000, batch=None, rows="600"), kind="compact", is_rewrite=True),
+        replace(ours(2, at_ms=NOW - 40_000, batch=None, rows="600"), effect=SnapshotKind.REWRITE),
         ours(3, at_ms=NOW - 30_000, rows="400"),
     )
 

@@ -417,7 +417,7 @@ MUTANTS = (
         "            made = self._merged.pop(inputs, None)\n",
         "            made = self._merged.get(inputs)\n",
         (
-            "tests/formats/test_merging.py::test_what_is_handed_out_is_no_longer_swept",
+            "tests/formats/test_merging.py::test_what_is_handed_out_is_no_longer_removed",
             "tests/faults/test_merging.py::test_nothing_is_removed_that_a_put_without_an_answer_names",
         ),
     ),

@@ -10,8 +10,8 @@ LISTENERS = "tests/faults/test_listeners.py"
 WATERMARK = "tests/formats/test_watermark.py"
 COORDINATOR = "paimon_sink/commit/coordinator.py"
 FOLDING = "paimon_sink/commit/fold.py"
-BOOK = "paimon_sink/commit/journal.py"
-TELLING = "paimon_sink/commit/dispatch.py"
+JOURNAL = "paimon_sink/commit/journal.py"
+DISPATCH = "paimon_sink/commit/dispatch.py"
 EVENT_TIME = "paimon_sink/write/event_time.py"
 
 LISTENING_MUTANTS = (
@@ -42,7 +42,7 @@ LISTENING_MUTANTS = (
     Mutant(
         "any-memo-is-believed",
         "a memo counts only for the snapshot_info it was written after",
-        TELLING,
+        DISPATCH,
         'if body["commit"] != entry.commit_id:',
         'if not body["commit"]:',
         (f"{LISTENERS}::test_a_driver_that_dies_after_the_put_leaves_nobody_untold",),
@@ -58,9 +58,9 @@ LISTENING_MUTANTS = (
     Mutant(
         "a-failing-listener-is-done-with",
         "a listener that failed is told again",
-        BOOK,
-        "replace(progress, failures=progress.failures + 1, error=said, failed_ms=now_ms)",
-        "replace(progress, owed=progress.owed - 1, failures=progress.failures + 1, error=said, failed_ms=now_ms)",
+        JOURNAL,
+        "replace(progress, failures=progress.failures + 1, error=shortened, failed_ms=now_ms)",
+        "replace(progress, owed=progress.owed - 1, failures=progress.failures + 1, error=shortened, failed_ms=now_ms)",
         (f"{LISTENERS}::test_a_failing_listener_fails_no_batch_and_is_told_with_the_next",),
     ),
 )

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 __all__ = ["PLACING_MUTANTS"]
 
 PLACES = "tests/core/test_places.py"
+CONTRACT = "tests/formats/test_contract.py::TestPlaces"
 CATALOGS = "tests/formats/test_catalog_options.py"
 COLUMNS = "tests/core/test_columns.py"
 SECRETS = "tests/core/test_options_secrets.py"
@@ -92,7 +93,7 @@ PLACING_MUTANTS = (
         "paimon_sink/formats/registry.py",
         "        if not case_sensitive:\n",
         "        if False:\n",
-        ("tests/formats/test_contract.py::test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made",),
+        (f"{CONTRACT}::test_columns_that_differ_only_in_case_are_refused_before_the_table_is_made",),
     ),
     Mutant(
         "read-cast-in-silence",

@@ -138,7 +138,7 @@ WHERE_MUTANTS = (
         "where-prunes-above-a-float",
         "statistics that know no NaN rule nothing out from below",
         PRUNING,
-        "    if wanted.comparison in _ABOVE or not all(",
+        "    if condition.comparison in _ABOVE or not all(",
         "    if not all(",
         (NO_FILTER,),
     ),

@@ -70,11 +70,11 @@ def test_a_put_loses_against_a_plain_write(store: Store) -> None:
     assert store.read(path) == b"written"
 
 
-def test_a_memo_is_written_anew_and_leaves_nothing_else(store: Store) -> None:
-    path = store.join(store.root, "below", "memo.json")
+def test_a_cache_is_written_anew_and_leaves_nothing_else(store: Store) -> None:
+    path = store.join(store.root, "below", "cache.json")
 
     for data in (b"a longer one", b"short"):
-        store.write_memo(path, data)
+        store.write_cache(path, data)
 
         assert store.read(path) == data
     assert list(store.walk_files(store.root)) == [path]

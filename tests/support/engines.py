@@ -162,4 +162,8 @@ def other_engine(lake: Lake) -> OtherEngine:
         from tests.support.iceberg_engine import IcebergEngine
 
         return IcebergEngine(lake)
+    if lake.format == "memory":
+        from tests.support.memory_engine import MemoryEngine
+
+        return MemoryEngine(lake)
     raise LookupError(f"No other engine for tables of the format {lake.format}.")

@@ -3,6 +3,7 @@
 A new format is a line here and its engine. What a place *cannot* do stands in ``lacks``; what it *need not repeat*
 follows from its tier. The two reference places run every test. Their siblings have the same ledger and another put or
 another store: in them ``make test`` runs the first form of each witness, and ``make test-matrix PLACE=…`` everything.
+Memory runs every test of the faults and of the contract that needs neither a store nor another process.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ VARIABLE = "PWC_PLACES"
 class Tier(StrEnum):
     REFERENCE = "reference"
     SIBLING = "sibling"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,28 @@ _NO_DISK = "an object store has no disk of ours to fill"
 _NO_AGES = "nobody can make an object of yesterday today"
 _TABLE_BUCKET = "a table bucket takes no names but those of the format"
 _NEVER_EXPIRES = "the ledger is in the table's properties, which no expiry touches"
+_IN_THIS_PROCESS = "a table in memory is in one process, and on no disk"
+_NO_AGES_IN_MEMORY = "nothing can set back the time at which a file in memory was written"
+_OBJECTS = "a table in memory keeps it as an object, and in no file that can be damaged"
 
 PLACES = (
+    Place(
+        "memory",
+        "process",
+        "memory_lake",
+        Tier.MEMORY,
+        lacks={
+            "other processes": _IN_THIS_PROCESS,
+            "a disk": _IN_THIS_PROCESS,
+            "snapshots on the disk": _IN_THIS_PROCESS,
+            "file ages": _NO_AGES_IN_MEMORY,
+            "a snapshot file": _OBJECTS,
+            "a ledger to damage": _OBJECTS,
+            "a schema file": _OBJECTS,
+            "manifests to damage": _OBJECTS,
+            "merging of manifests": "a snapshot in memory has one manifest, and nothing to merge",
+        },
+    ),
     Place("paimon", "local", "local_lake"),
     Place(
         "paimon",
@@ -119,12 +141,19 @@ PLACES = (
 )
 
 
-def places(*stores: str, format: str | None = None, slow_on: Collection[str] = ()) -> list[Any]:
-    """Fixture parameters: all places, or those on the stores named, or of one format. ``slow_on`` has ids of places."""
+def places(
+    *stores: str, format: str | None = None, slow_on: Collection[str] = (), in_memory: bool = False
+) -> list[Any]:
+    """Fixture parameters: all places, or those on the stores named, or of one format. ``slow_on`` has ids of places.
+
+    The place in memory is among them only where ``in_memory`` asks for it.
+    """
     chosen = [
         place
         for place in PLACES
-        if (not stores or place.store in stores) and (format is None or place.format == format)
+        if (not stores or place.store in stores)
+        and (format is None or place.format == format)
+        and (in_memory or place.tier is not Tier.MEMORY)
     ]
     slow = {place: (pytest.mark.slow,) if place.id in slow_on else () for place in chosen}
     return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
@@ -164,7 +193,7 @@ def repeated(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     repeating: set[pytest.Item] = set()
     for item in items:
         place = _parameter(item)
-        if place is None or place.tier is Tier.REFERENCE or unmet_need(item) is not None:
+        if place is None or place.tier is not Tier.SIBLING or unmet_need(item) is not None:
             continue
         form = item.nodeid.split("[")[0], place
         if item.get_closest_marker("witness") is None or form in witnesses:

@@ -90,7 +90,7 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
         Column("files", [count(entry.files) for entry in entries], leaves=4),
         Column("small", [count(entry.small_files) for entry in entries], leaves=6),
         Column("size", [or_nothing(entry.size_bytes, size) for entry in entries], leaves=5),
-        Column("tries", [count(entry.attempts) for entry in entries], leaves=7),
+        Column("attempts", [count(entry.attempts) for entry in entries], leaves=7),
         Column("commit", [or_nothing(entry.commit_ms, duration) for entry in entries], leaves=2),
         Column("lag", [or_nothing(entry.lag_ms, duration) for entry in entries], leaves=3),
         *([Column("watermark", behind, leaves=8)] if has_watermark else []),
@@ -157,7 +157,7 @@ def _about_commits(history: History) -> str:
     totals = history.totals
     if totals.commit_ms_most is None:
         return ""
-    lost = "" if totals.lost_attempts is None else f"; {many(totals.lost_attempts, 'round')} lost"
+    lost = "" if totals.lost_attempts is None else f"; {many(totals.lost_attempts, 'attempt')} lost"
     return f"median; at most {duration(totals.commit_ms_most)}{lost}"
 
 

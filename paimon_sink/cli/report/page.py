@@ -62,7 +62,7 @@ def _totals(history: History) -> str:
         ("Rows in the table", count(history.entries[-1].table_rows), "now"),
         ("Files", count(totals.files), ", ".join(filter(None, (bytes_, share)))),
         ("Commit time", or_nothing(totals.commit_ms_median, duration), most),
-        ("Lost rounds", count(totals.lost_attempts), "tries that another writer was faster than"),
+        ("Lost attempts", count(totals.lost_attempts), "those that another writer was faster than"),
         ("Time between batches", or_nothing(totals.lag_ms_median, duration), slowest),
         ("Watermark", or_nothing(history.watermark_lag_ms, time_behind), "behind the clock when this was made"),
     ]

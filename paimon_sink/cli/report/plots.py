@@ -106,9 +106,9 @@ def _plot(kind: _Kind, points: Sequence[Point], history: History, across: Axis) 
 def _tooltip(point: Point, kind: _Kind) -> str:
     entry = point.entry
     batch = "" if entry.batch_id is None else f", batch {entry.batch_id}"
-    tries = f", {entry.attempts} tries" if (entry.attempts or 1) > 1 else ""
+    attempts = f", {entry.attempts} attempts" if (entry.attempts or 1) > 1 else ""
     when = clock_time(point.at_ms, "%Y-%m-%d %H:%M:%S")
-    return f"{kind.shown(point.value)}{tries} ({when}, {name_of(entry.commit_user)}{batch})"
+    return f"{kind.shown(point.value)}{attempts} ({when}, {name_of(entry.commit_user)}{batch})"
 
 
 def _users(history: History, together: Sequence[Sequence[BatchFigures]], across: Axis) -> str:

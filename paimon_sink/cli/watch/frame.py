@@ -118,7 +118,7 @@ def _figures(history: History) -> list[str]:
     table_rows = history.entries[-1].table_rows if history.entries else None
     share = totals.small_share
     small = "" if share is None else f"{share:.0%} small"
-    lost = "" if totals.lost_attempts is None else f", {many(totals.lost_attempts, 'round')} lost"
+    lost = "" if totals.lost_attempts is None else f", {many(totals.lost_attempts, 'attempt')} lost"
     median = or_nothing(totals.commit_ms_median, duration)
     figures = [
         ("rows a second", or_nothing(rows_per_s(history, over_ms=_MINUTE_MS), _rate), "over the last minute"),
@@ -215,7 +215,7 @@ def _columns(entries: Sequence[BatchFigures]) -> list[Column]:
         Column("rows", [count(entry.rows) for entry in entries]),
         Column("rows/s", [or_nothing(entry.rows_per_s, _rate) for entry in entries], leaves=1),
         Column("commit", [or_nothing(entry.commit_ms, duration) for entry in entries]),
-        Column("tries", [count(entry.attempts) for entry in entries], leaves=5),
+        Column("attempts", [count(entry.attempts) for entry in entries], leaves=5),
         Column("lag", [or_nothing(entry.lag_ms, duration) for entry in entries], leaves=2),
         *([Column("watermark", behind, leaves=1)] if any(lag != NOTHING for lag in behind) else []),
         Column("files", [count(entry.files) for entry in entries], leaves=3),

@@ -85,7 +85,7 @@ class Watcher:
         return View(table, self._history(reading, now_ms), now_ms, outages)
 
     def _read(self, table: Table) -> Reading:
-        reading = read_table(table, user=self.user, known=self._snapshots, newest=self.window)
+        reading = read_table(table, user=self.user, cached=self._snapshots, newest=self.window)
         self._snapshots = reading.snapshots
         return reading
 

@@ -96,7 +96,7 @@ def _embedded(options: TableOptions, properties: Mapping[str, str]) -> str | Non
 
 
 class CatalogConflictError(Exception):
-    """The catalog says that another commit came first. Clients that repeat a request hear it of their own, too."""
+    """The catalog says that another commit came first. Clients that repeat a request get it for their own, too."""
 
     def __init__(self, written: tuple[str, ...]) -> None:
         super().__init__(written)
@@ -124,7 +124,7 @@ class Tables:
         self._known: dict[str, bytes] = {}
 
     def unused(self, conflict: CatalogConflictError) -> tuple[str, ...]:
-        """What a refused commit wrote and nobody points to. Empty where that cannot be told."""
+        """What a refused commit wrote and nobody points to. Empty where that is not known."""
         try:
             now = self.load()
         except PwcError:
@@ -188,7 +188,7 @@ class Tables:
     def commit(
         self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> TableMetadata:
-        """Publish, once: nobody below tries again. A conflict tells what was written all the same."""
+        """Publish, once: nobody below tries again. A conflict carries what was written all the same."""
         with self._asking(), files_on_record(self._known) as record:
             try:
                 return self._catalog().commit_table(table, requirements, updates).metadata
@@ -226,8 +226,8 @@ class Tables:
         """Which file the catalog is in: another may be put in its place, by a backup that is restored."""
         if self._embedded is None or not os.path.exists(self._embedded):
             return None
-        found = os.stat(self._embedded)
-        return found.st_dev, found.st_ino
+        status = os.stat(self._embedded)
+        return status.st_dev, status.st_ino
 
     def _open(self) -> Catalog:
         for attempt in range(1, _OPEN_TRIES + 1):
@@ -268,10 +268,12 @@ _lock = threading.Lock()
 
 def _secrets(properties: Mapping[str, str]) -> list[str]:
     """Longest first, so that nothing is left of one that holds another."""
-    found = [value for key, value in properties.items() if names_a_secret(key)]
+    secrets = [value for key, value in properties.items() if names_a_secret(key)]
     uri = properties.get("uri", "")
     login = uri.partition("//")[2].rpartition("@")[0] or uri.rpartition("@")[0]
     parameters = [text.partition("=")[2] for text in re.split("[&;]", uri.partition("?")[2])]
-    found += [*([uri] if login or parameters != [""] else []), login, login.partition(":")[2], *parameters]
-    pieces = [piece for text in found for piece in re.split(r"[:/\s]", text) if len(piece) > _SHORTEST_SECRET]
-    return sorted({text for one in (*found, *pieces) if one for text in (one, unquote(one))}, key=len, reverse=True)
+    secrets += [*([uri] if login or parameters != [""] else []), login, login.partition(":")[2], *parameters]
+    pieces = [piece for text in secrets for piece in re.split(r"[:/\s]", text) if len(piece) > _SHORTEST_SECRET]
+    return sorted(
+        {text for secret in (*secrets, *pieces) if secret for text in (secret, unquote(secret))}, key=len, reverse=True
+    )

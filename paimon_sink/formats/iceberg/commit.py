@@ -114,7 +114,7 @@ class IcebergCommit(Commit[IcebergHead]):
             # May go: no request that names them was sent.
             handle.delete(builder.files)
             self._leftovers.keep(builder.merged)
-            self._leftovers.sweep()
+            self._leftovers.close()
             raise self._build_failed(head, error) from error
         return IcebergPrepared(
             handle,
@@ -126,7 +126,7 @@ class IcebergCommit(Commit[IcebergHead]):
         )
 
     def close(self) -> None:
-        self._leftovers.sweep()
+        self._leftovers.close()
 
     # ------------------------------------------------------------ inside
 

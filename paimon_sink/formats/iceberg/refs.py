@@ -19,11 +19,11 @@ from paimon_sink.formats.contract import Refs
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 
-_ROUNDS = 20
+_ATTEMPTS = 20
 
 
 class IcebergRefs(Refs):
-    """The tags of one table. Others commit meanwhile; each round begins with what they left."""
+    """The tags of one table. Others commit meanwhile; each attempt begins with what they left."""
 
     def __init__(self, handle: IcebergHandle) -> None:
         self.label = handle.label
@@ -38,7 +38,7 @@ class IcebergRefs(Refs):
     def tag(self, name: str, snapshot_id: int) -> bool:
         body = {"ref-name": name, "type": SnapshotRefType.TAG, "snapshot-id": snapshot_id}
         update = SetSnapshotRefUpdate.model_validate(body)
-        for attempt in range(1, _ROUNDS + 1):
+        for attempt in range(1, _ATTEMPTS + 1):
             native = self._load()
             if self._ref(native.metadata, name) is not None:
                 return True
@@ -51,7 +51,7 @@ class IcebergRefs(Refs):
 
     def drop_tag(self, name: str) -> None:
         update = RemoveSnapshotRefUpdate.model_validate({"ref-name": name})
-        for attempt in range(1, _ROUNDS + 1):
+        for attempt in range(1, _ATTEMPTS + 1):
             native = self._load()
             ref = self._ref(native.metadata, name)
             if ref is None or self._commit(native, name, ref.snapshot_id, update):
@@ -92,5 +92,5 @@ class IcebergRefs(Refs):
 
     def _overtaken(self, name: str) -> CommitConflictError:
         return CommitConflictError(
-            f"Could not set or remove the tag {name!r} of {self.label}: other writers won all {_ROUNDS} rounds."
+            f"Could not set or remove the tag {name!r} of {self.label}: other writers won all {_ATTEMPTS} attempts."
         )

@@ -8,9 +8,14 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 from paimon_sink.core.properties import BATCH_ID, COMMIT_ID, COMMIT_USER, QUERY_ID
 from paimon_sink.formats.iceberg.ledger import properties_of, watermark_of
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 
 _MOST_DIGITS = 19
+_EFFECTS = {
+    Operation.APPEND: SnapshotKind.APPEND,
+    Operation.OVERWRITE: SnapshotKind.OVERWRITE,
+    Operation.REPLACE: SnapshotKind.REWRITE,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +28,9 @@ def snapshot_info(snapshot: Snapshot) -> IcebergSnapshotInfo:
     return IcebergSnapshotInfo(
         snapshot_id=snapshot.snapshot_id,
         kind="unknown" if snapshot.summary is None else str(snapshot.summary.operation.value),
+        effect=SnapshotKind.OTHER
+        if snapshot.summary is None
+        else _EFFECTS.get(snapshot.summary.operation, SnapshotKind.OTHER),
         commit_user=properties.get(COMMIT_USER),
         batch_id=_number(properties.get(BATCH_ID)),
         query_id=properties.get(QUERY_ID),
@@ -35,7 +43,6 @@ def snapshot_info(snapshot: Snapshot) -> IcebergSnapshotInfo:
         files_added=_number(properties.get("added-data-files")),
         bytes_added=_number(properties.get("added-files-size")),
         watermark_ms=watermark_of(properties),
-        is_rewrite=snapshot.summary is not None and snapshot.summary.operation is Operation.REPLACE,
     )
 
 

@@ -18,8 +18,8 @@ class IcebergUpkeep(Upkeep):
     def __init__(self, handle: IcebergHandle) -> None:
         self._handle = handle
 
-    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
-        # All of them are in the one file that has to be read in any case: there is nothing to save by ``known``.
+    def history(self, *, cached: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+        # All of them are in the one file that has to be read in any case: there is nothing to save by ``cached``.
         metadata = self._handle.load().metadata
         newest_first = islice(ancestors(metadata, self._handle.branch_head(metadata)), newest)
         infos: list[SnapshotInfo] = [snapshot_info(snapshot) for snapshot in newest_first]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from paimon_sink.core.errors import MessageError, TableChangedError
-from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.contract import Commit, Commits, Prepared
-from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, latest_entries
 from paimon_sink.formats.memory.files import schema_of
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot, TableState
@@ -186,27 +185,12 @@ def _ledger(snapshots: Sequence[Snapshot]) -> Ledger:
     for snapshot in reversed(snapshots):
         if snapshot.ledger is not None:
             carried = snapshot.ledger.entries
-            return replace(snapshot.ledger, entries={**carried, **_latest(foreign, carried)})
+            return replace(snapshot.ledger, entries={**carried, **latest_entries(foreign, carried)})
         if snapshot.batch_id is not None:
             entry = LedgerEntry(snapshot.batch_id, None, None, snapshot.snapshot_id, snapshot.created_ms)
             foreign.setdefault(snapshot.commit_user, []).append(entry)
     # Where the first snapshot ever is still there, nobody else can have written.
-    return Ledger(_latest(foreign, {}), complete=not snapshots or snapshots[0].parent is None)
-
-
-def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
-    latest: dict[str, LedgerEntry] = {}
-    for user, newest_first in foreign.items():
-        identifiers = carried[user].identifiers if user in carried else None
-        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
-            # They do not only go up, so the last does not speak for all.
-            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
-        if identifiers is not None:
-            for entry in newest_first:
-                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
-        latest[user] = replace(newest_first[0], identifiers=identifiers)
-    return latest
+    return Ledger(latest_entries(foreign, {}), complete=not snapshots or snapshots[0].parent is None)
 
 
 def _is_out(claim: Claim, state: TableState) -> bool:

@@ -56,24 +56,24 @@ class MemoryScans(Scans):
     def _may_match(self, file: DataFile, filters: Sequence[Filter]) -> bool:
         labels = dict(zip(self._handle.partition_columns, file.partition, strict=True))
         return all(
-            _may_hold(wanted, labels[wanted.column], self._handle.schema.field(wanted.column).type)
-            for wanted in filters
-            if wanted.column in labels
+            _may_hold(condition, labels[condition.column], self._handle.schema.field(condition.column).type)
+            for condition in filters
+            if condition.column in labels
         )
 
 
-def _may_hold(wanted: Filter, label: str | None, data_type: pa.DataType) -> bool:
+def _may_hold(condition: Filter, label: str | None, data_type: pa.DataType) -> bool:
     """Whether a partition may hold rows that a filter asks for. Times have no one spelling: they rule out nothing."""
-    if wanted.comparison is Comparison.IS_NULL:
+    if condition.comparison is Comparison.IS_NULL:
         return label is None
-    if label is None or wanted.comparison is Comparison.IS_NOT_NULL:
+    if label is None or condition.comparison is Comparison.IS_NOT_NULL:
         return label is not None
     if pa.types.is_timestamp(data_type) or pa.types.is_time(data_type):
         return True
     value: Any = pa.scalar(label).cast(data_type).as_py()
-    if wanted.comparison is Comparison.IN:
-        return value in wanted.value
-    return bool(_COMPARE[wanted.comparison](value, wanted.value))
+    if condition.comparison is Comparison.IN:
+        return value in condition.value
+    return bool(_COMPARE[condition.comparison](value, condition.value))
 
 
 def _as_asked(batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str | None]) -> pa.RecordBatch:

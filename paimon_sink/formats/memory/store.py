@@ -102,7 +102,7 @@ class MemoryStore(Store):
             self._directories.clear()
 
     def listed(self, path: str) -> Listed | None:
-        """One file as a listing tells it. None: there is no such file."""
+        """One file as a listing gives it. None: there is no such file."""
         file = self._find(path)
         return None if file is None else Listed(path, len(file.data), file.modified_ms)
 

@@ -15,9 +15,13 @@ from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.ledger import Ledger
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot
-from paimon_sink.formats.values import CommitKind, Expired, SnapshotInfo, SnapshotLineage
+from paimon_sink.formats.values import CommitKind, Expired, SnapshotInfo, SnapshotKind, SnapshotLineage
 
-_KINDS = {CommitKind.APPEND: "append", CommitKind.REWRITE: "compact"}
+_KINDS = {
+    CommitKind.APPEND: ("append", SnapshotKind.APPEND),
+    CommitKind.REWRITE: ("compact", SnapshotKind.REWRITE),
+}
+_OVERWRITE = ("overwrite", SnapshotKind.OVERWRITE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +30,11 @@ class MemorySnapshotInfo(SnapshotInfo):
 
 
 def snapshot_info(snapshot: Snapshot) -> MemorySnapshotInfo:
+    kind, effect = _KINDS.get(snapshot.kind, _OVERWRITE)
     return MemorySnapshotInfo(
         snapshot_id=snapshot.snapshot_id,
-        kind=_KINDS.get(snapshot.kind, "overwrite"),
+        kind=kind,
+        effect=effect,
         commit_user=snapshot.commit_user,
         batch_id=snapshot.batch_id,
         query_id=snapshot.query_id,
@@ -40,7 +46,6 @@ def snapshot_info(snapshot: Snapshot) -> MemorySnapshotInfo:
         files_added=len(snapshot.added),
         bytes_added=sum(file.size_bytes for file in snapshot.added),
         watermark_ms=snapshot.watermark_ms,
-        is_rewrite=snapshot.kind is CommitKind.REWRITE,
         snapshot=snapshot,
     )
 
@@ -49,7 +54,7 @@ class MemoryUpkeep(Upkeep):
     def __init__(self, handle: MemoryHandle) -> None:
         self._handle = handle
 
-    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+    def history(self, *, cached: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
         snapshots = self._handle.state.snapshots
         chosen = snapshots if newest is None else snapshots[max(0, len(snapshots) - newest) :]
         return [snapshot_info(snapshot) for snapshot in chosen]

@@ -116,14 +116,14 @@ class RestTables:
     def open(self, *, compression: str | None = None) -> PaimonTable | None:
         try:
             with _asking(self._options.label):
-                found = self._catalog.get_table(self._identifier)
+                loaded = self._catalog.get_table(self._identifier)
         except (TableNotExistException, DatabaseNotExistException):
             return None
-        store = open_store(found.table_path, StorageSettings.from_options(self._options.storage))
+        store = open_store(loaded.table_path, StorageSettings.from_options(self._options.storage))
         native = FileStoreTable(
-            StoreFileIO(store), self._identifier, store.root, found.table_schema, found.catalog_environment
+            StoreFileIO(store), self._identifier, store.root, loaded.table_schema, loaded.catalog_environment
         )
-        identity = str(found.catalog_environment.uuid)
+        identity = str(loaded.catalog_environment.uuid)
         return PaimonTable.of(
             native,
             label=self._options.label,
@@ -236,15 +236,15 @@ class _RestSnapshots(SnapshotFiles):
 
 
 def _statistics(entries: Sequence[ManifestEntry]) -> list[PartitionStatistics]:
-    """What each partition gained or lost, as the REST protocol wants to hear it."""
-    found: dict[tuple[Any, ...], PartitionStatistics] = {}
+    """What each partition gained or lost, as the REST protocol wants it."""
+    by_partition: dict[tuple[Any, ...], PartitionStatistics] = {}
     for entry in entries:
         values = tuple(entry.partition.values)
-        if values not in found:
+        if values not in by_partition:
             spec = {name: str(value) for name, value in entry.partition.to_dict().items()}
-            found[values] = PartitionStatistics.create(partition_spec=spec, total_buckets=entry.total_buckets)
+            by_partition[values] = PartitionStatistics.create(partition_spec=spec, total_buckets=entry.total_buckets)
         sign = 1 if entry.kind == ADD else -1
-        found[values].record_count += sign * entry.file.row_count
-        found[values].file_count += sign
-        found[values].file_size_in_bytes += sign * entry.file.file_size
-    return list(found.values())
+        by_partition[values].record_count += sign * entry.file.row_count
+        by_partition[values].file_count += sign
+        by_partition[values].file_size_in_bytes += sign * entry.file.file_size
+    return list(by_partition.values())

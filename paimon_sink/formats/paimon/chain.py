@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
@@ -19,9 +19,8 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
-from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.properties import COMMIT_ID, QUERY_ID
-from paimon_sink.formats.ledger import Ledger, LedgerEntry
+from paimon_sink.formats.ledger import Ledger, LedgerEntry, latest_entries
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.schemas import SchemaFiles
@@ -60,23 +59,26 @@ class SnapshotChain:
         foreign: dict[str, list[LedgerEntry]] = {}
         snapshot = newest
         while snapshot is not None:
+            # Each of our snapshots carries the whole ledger, so the walk ends at the first of them.
             carried = self.snapshots.ledger_in(snapshot)
             if carried is not None:
-                return Ledger({**carried.entries, **_latest(foreign, carried.entries)}, carried.complete)
+                return Ledger({**carried.entries, **latest_entries(foreign, carried.entries)}, carried.complete)
             if snapshot.commit_identifier != BATCH_COMMIT_IDENTIFIER:
                 entry = LedgerEntry(snapshot.commit_identifier, None, None, snapshot.id, snapshot.time_millis)
                 foreign.setdefault(snapshot.commit_user, []).append(entry)
             if snapshot.id == 1:
-                return Ledger(_latest(foreign, {}), complete=True)
+                # Nothing can have expired below it: whoever is not here never wrote.
+                return Ledger(latest_entries(foreign, {}), complete=True)
             below = self.snapshots.read(snapshot.id - 1)
             snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
-        return Ledger(_latest(foreign, {}), complete=newest is None)
+        return Ledger(latest_entries(foreign, {}), complete=newest is None)
 
     def stands(self, base: Snapshot | None) -> bool:
         """Whether the base is still what a snapshot may be put on. Expiry starts below: above it, all is there."""
         if self.snapshots.compares_base:
             return True
         if base is None:
+            # A first snapshot has no base to look for. What may have changed is the table itself.
             return not self._is_gone()
         return bool(self.snapshots.read(base.id) == base)
 
@@ -85,6 +87,7 @@ class SnapshotChain:
         snapshot, base = built.snapshot, built.base
         if self.snapshots.compares_base or (base is not None and self.stands(base)):
             return PutOutcome.LANDED
+        # No base, or it is gone: expiry may remove it once others built on ours. So the next snapshot is asked first.
         following = self.snapshots.read(snapshot.id + 1)
         if self._starts_from(following, built):
             return PutOutcome.LANDED
@@ -112,7 +115,7 @@ class SnapshotChain:
         return self._by_ledger(built.snapshot, self.ledger(newest))
 
     def _by_ledger(self, ours: Snapshot, ledger: Ledger) -> PutOutcome:
-        """Whether the newest snapshot goes back to ours: its ledger then names our publication, or a later one."""
+        """Whether the newest snapshot goes back to ours: its ledger then names our commit, or a later one."""
         properties = ours.properties or {}
         entry = ledger.entries.get(ours.commit_user)
         if entry is not None and entry.commit_id == properties.get(COMMIT_ID):
@@ -121,7 +124,7 @@ class SnapshotChain:
         if entry is None:
             never_in = ledger.complete
         else:
-            # The batch of another publication is not in twice, and one above all others is not in at all.
+            # The batch of another commit is not in twice, and one above all others is not in at all.
             is_other = entry.batch_id == batch_id or not entry.may_hold(batch_id)
             never_in = is_other and entry.query_id == properties.get(QUERY_ID) and entry.commit_id is not None
         if never_in and ours.commit_identifier != BATCH_COMMIT_IDENTIFIER:
@@ -175,18 +178,3 @@ class SnapshotChain:
                 of = (tuple(entry.partition.values), entry.bucket, entry.file.file_name, entry.file.external_path)
                 files[of] += 1 if entry.kind == ADD else -1
         return {file: count for file, count in files.items() if count}
-
-
-def _latest(foreign: Mapping[str, Sequence[LedgerEntry]], carried: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    """What other engines committed last under each name. A job's identifiers go on from those that were carried."""
-    latest: dict[str, LedgerEntry] = {}
-    for user, newest_first in foreign.items():
-        identifiers = carried[user].identifiers if user in carried else None
-        if user not in carried and any(entry.batch_id > newest_first[0].batch_id for entry in newest_first):
-            # They do not only go up, so the last does not speak for all.
-            identifiers = Identifiers(floor=min(entry.batch_id for entry in newest_first) - 1)
-        if identifiers is not None:
-            for entry in newest_first:
-                identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
-        latest[user] = replace(newest_first[0], identifiers=identifiers)
-    return latest

@@ -86,7 +86,7 @@ class PaimonCommit(Commit[PaimonHead]):
         return PaimonPrepared(handle, built, commit_id=draft.commit_id, leftovers=self._leftovers)
 
     def close(self) -> None:
-        self._leftovers.sweep()
+        self._leftovers.close()
         self._decoded = {}
 
     # ------------------------------------------------------------ inside

@@ -87,7 +87,7 @@ class ManifestMerger:
         except BaseException:
             # May go: they were made for a snapshot that is not built.
             leftovers.keep(made)
-            leftovers.sweep()
+            leftovers.close()
             raise
         return Merged(_spliced(manifests, made), made)
 

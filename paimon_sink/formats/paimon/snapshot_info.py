@@ -8,12 +8,12 @@ from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo, SnapshotFil
 
 
 def snapshot_infos(
-    snapshots: SnapshotFiles, *, known: Sequence[PaimonSnapshotInfo] = (), newest: int | None = None
+    snapshots: SnapshotFiles, *, cached: Sequence[PaimonSnapshotInfo] = (), newest: int | None = None
 ) -> list[PaimonSnapshotInfo]:
-    """Oldest first. Each snapshot is a file: of those ``known``, only the highest that is still there is read."""
+    """Oldest first. Each snapshot is a file: of those ``cached``, only the highest that is still there is read."""
     ids = snapshots.ids()
     chosen = ids if newest is None else ids[max(0, len(ids) - newest) :]
-    infos = _still_standing(snapshots, known, set(ids))
+    infos = _still_standing(snapshots, cached, set(ids))
     for snapshot_id in chosen:
         if snapshot_id not in infos:
             infos[snapshot_id] = _read(snapshots, snapshot_id)
@@ -21,13 +21,13 @@ def snapshot_infos(
 
 
 def _still_standing(
-    snapshots: SnapshotFiles, known: Sequence[PaimonSnapshotInfo], ids: set[int]
+    snapshots: SnapshotFiles, cached: Sequence[PaimonSnapshotInfo], ids: set[int]
 ) -> dict[int, PaimonSnapshotInfo | None]:
-    """What is known, from the highest one down that is unchanged: a snapshot stands on those below it.
+    """What is cached, from the highest one down that is unchanged: a snapshot stands on those below it.
 
     After a rollback others may have the same numbers. They were read on the way down, and are in the answer too.
     """
-    below = sorted((info for info in known if info.snapshot_id in ids), key=lambda info: info.snapshot_id)
+    below = sorted((info for info in cached if info.snapshot_id in ids), key=lambda info: info.snapshot_id)
     infos: dict[int, PaimonSnapshotInfo | None] = {}
     while below:
         highest = below.pop()

@@ -21,14 +21,18 @@ from paimon_sink.core.properties import BASE, COMMIT_ID, LEDGER, NEWEST_FOREIGN,
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.formats.ledger import Ledger, LedgerEntry, extras_from, extras_of
 from paimon_sink.formats.paimon.numbered import number, numbers
-from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 from paimon_sink.storage.store import Store
 
 _NO_BASE = "none"
 _NO_WATERMARK = -(2**63)
 _LEDGER_VERSION = 1
-_COMPACT = "COMPACT"
-"""Paimon's commit kind of a snapshot that only puts rows into other files."""
+_EFFECTS = {
+    "APPEND": SnapshotKind.APPEND,
+    "OVERWRITE": SnapshotKind.OVERWRITE,
+    "COMPACT": SnapshotKind.REWRITE,
+}
+"""By Paimon's commit kind. Others, such as ANALYZE, change no rows."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class SnapshotFiles:
 
     def write_hint(self, snapshot_id: int) -> None:
         """Tell readers where to start. On a local disk they list the snapshots when a power cut took it."""
-        self.store.write_memo(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
+        self.store.write_cache(self._hint_path("LATEST"), str(snapshot_id).encode("utf-8"))
 
     def ledger_in(self, snapshot: Snapshot) -> Ledger | None:
         """The ledger a snapshot of ours carries, together with the snapshot itself; other engines' ones have none."""
@@ -148,6 +152,7 @@ def snapshot_info(snapshot: Snapshot) -> PaimonSnapshotInfo:
     return PaimonSnapshotInfo(
         snapshot_id=snapshot.id,
         kind=snapshot.commit_kind.lower(),
+        effect=_EFFECTS.get(snapshot.commit_kind.upper(), SnapshotKind.OTHER),
         commit_user=snapshot.commit_user,
         batch_id=None if is_batch_write else snapshot.commit_identifier,
         query_id=properties.get(QUERY_ID),
@@ -157,7 +162,6 @@ def snapshot_info(snapshot: Snapshot) -> PaimonSnapshotInfo:
         rows_added=snapshot.delta_record_count,
         properties=properties,
         watermark_ms=watermark_of(snapshot),
-        is_rewrite=snapshot.commit_kind == _COMPACT,
         snapshot=snapshot,
     )
 
@@ -186,7 +190,7 @@ def newest_foreign(snapshot: Snapshot | None) -> int:
 
 
 def _name_of_base(base: Snapshot | None) -> str:
-    """What tells a base from every other: its own list of changes, which each publication writes anew."""
+    """What tells a base from every other: its own list of changes, which each commit writes anew."""
     return _NO_BASE if base is None else str(base.delta_manifest_list)
 
 

@@ -17,9 +17,9 @@ class PaimonUpkeep(Upkeep):
     def __init__(self, handle: PaimonHandle) -> None:
         self._handle = handle
 
-    def history(self, *, known: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
-        read_before = [info for info in known if isinstance(info, PaimonSnapshotInfo)]
-        return list(snapshot_infos(self._handle.snapshots, known=read_before, newest=newest))
+    def history(self, *, cached: Sequence[SnapshotInfo] = (), newest: int | None = None) -> list[SnapshotInfo]:
+        own = [info for info in cached if isinstance(info, PaimonSnapshotInfo)]
+        return list(snapshot_infos(self._handle.snapshots, cached=own, newest=newest))
 
     def audit(self) -> PaimonAudit:
         return PaimonAudit(self._handle)
