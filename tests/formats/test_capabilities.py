@@ -17,11 +17,8 @@ OUTSIDE = "formats/test_formats_from_outside.py"
 COLUMNS, READER = "spark/test_columns.py", "spark/test_reader.py"
 
 HELD_BY: dict[str, tuple[str, ...]] = {
-    "streams": (
-        "spark/test_stream_replay.py::*",
-        "formats/test_contract.py::*",
-    ),
-    "overwrites": ("spark/test_batch.py::*", "formats/test_contract.py::*"),
+    "streams": ("spark/test_stream_replay.py::*", "spark/test_stream.py::*"),
+    "overwrites": ("spark/test_batch.py::*",),
     "repeatable_jobs": ("faults/test_identity.py::test_batch_jobs_land_once_in_whatever_order_their_identifiers_come",),
     "sql": ("spark/test_sql.py::test_an_insert_overwrite_replaces_the_rows_of_the_view",),
     "filtered_reads": (
