@@ -11,6 +11,7 @@ import pytest
 
 from paimon_sink.core.capabilities import Capabilities
 from paimon_sink.formats.registry import BUILT_IN, FORMATS
+from tests.support.lake import Lake, rows
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = "formats/test_formats_from_outside.py"
@@ -117,3 +118,9 @@ def test_what_a_format_has_is_a_feature_with_a_text(name: str) -> None:
         value = getattr(FORMATS[name], feature)
         assert isinstance(value.text, str)
         assert not (value and not value.text), f"{name} has {feature} and does not say how much of it"
+
+
+def test_a_table_says_what_its_format_can_do(lake: Lake) -> None:
+    lake.append(0, rows(1))
+
+    assert lake.open().capabilities == FORMATS[lake.format]
