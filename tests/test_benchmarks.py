@@ -84,6 +84,7 @@ def test_commit_overhead_measures_every_size_in_both_formats(tmp_path: Path) -> 
     assert all(row["commit ms"] > 0 and row["put ms"] > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_memory_is_that_of_a_process_of_its_own(tmp_path: Path) -> None:
     few = ["--rows", "1000", "--times", "1", "3", "--turns", "1", "--formats", "paimon"]
 
@@ -101,6 +102,7 @@ def test_metrics_cost_measures_with_and_without_the_listener(tmp_path: Path) -> 
     assert all(row["with ms"] > row["telling ms"] > 0 and row["ratio"] > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_fan_out_measures_a_file_for_each_partition(tmp_path: Path) -> None:
     few = ["--rows", "500", "--partitions", "1", "4", "--turns", "1", "--formats", "paimon"]
 

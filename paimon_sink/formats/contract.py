@@ -27,6 +27,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from paimon_sink.core.capabilities import Capabilities
 from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTableError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.option_groups import TableOptions
@@ -287,6 +288,8 @@ class Table:
     """The columns that partition values are made of."""
     partition_spec: tuple[str, ...]
     """The same as ``partitionBy`` says it: with transforms, where the format has them."""
+    capabilities: Capabilities
+    """What its format can do."""
     store: Store
     files: DataFiles
     commits: Commits

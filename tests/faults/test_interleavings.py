@@ -14,17 +14,21 @@ from tests.support.batches import coordinator, plan, write_plan
 from tests.support.engines import other_engine
 from tests.support.interleave import Run, every_order, run_in_order
 from tests.support.lake import Lake, rows
-from tests.support.places import Place, places
+from tests.support.places import PLACES, Place, Tier, places
 
 FEWEST_ORDERS = 70
 """Two commits of four steps each can be interleaved in C(8, 4) ways; lost rounds only add to that."""
 
 
-@pytest.fixture(
-    params=places(slow_on=("paimon-s3", "iceberg-sqlite", "iceberg-postgres", "iceberg-rest"), in_memory=True)
-)
+ELSEWHERE = [place.id for place in PLACES if place.tier is not Tier.MEMORY]
+
+
+@pytest.fixture(params=places(long_on=ELSEWHERE, in_memory=True))
 def place(request: pytest.FixtureRequest) -> Place:
-    """Seventy tables are quick in memory and on a disk, and take their time on S3 and in a database."""
+    """Every order is decided by the coordinator, so memory shows it. Elsewhere seventy tables take their time.
+
+    What depends on the put itself is in ``test_races.py`` and ``test_lying_answers.py``, in every place.
+    """
     where: Place = request.param
     return where
 

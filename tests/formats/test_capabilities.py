@@ -11,17 +11,15 @@ import pytest
 
 from paimon_sink.core.capabilities import Capabilities
 from paimon_sink.formats.registry import BUILT_IN, FORMATS
+from tests.support.lake import Lake, rows
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = "formats/test_formats_from_outside.py"
 COLUMNS, READER = "spark/test_columns.py", "spark/test_reader.py"
 
 HELD_BY: dict[str, tuple[str, ...]] = {
-    "streams": (
-        "spark/test_stream_replay.py::*",
-        "formats/test_contract.py::*",
-    ),
-    "overwrites": ("spark/test_batch.py::*", "formats/test_contract.py::*"),
+    "streams": ("spark/test_stream_replay.py::*", "spark/test_stream.py::*"),
+    "overwrites": ("spark/test_batch.py::*",),
     "repeatable_jobs": ("faults/test_identity.py::test_batch_jobs_land_once_in_whatever_order_their_identifiers_come",),
     "sql": ("spark/test_sql.py::test_an_insert_overwrite_replaces_the_rows_of_the_view",),
     "filtered_reads": (
@@ -120,3 +118,9 @@ def test_what_a_format_has_is_a_feature_with_a_text(name: str) -> None:
         value = getattr(FORMATS[name], feature)
         assert isinstance(value.text, str)
         assert not (value and not value.text), f"{name} has {feature} and does not say how much of it"
+
+
+def test_a_table_says_what_its_format_can_do(lake: Lake) -> None:
+    lake.append(0, rows(1))
+
+    assert lake.open().capabilities == FORMATS[lake.format]

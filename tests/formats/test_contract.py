@@ -1,4 +1,4 @@
-"""The contract of formats, in every place a table can live and in memory. ``paimon_sink.testing`` has the clauses."""
+"""The contract of formats, in every place a table can live, memory included."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from tests.support.engines import other_engine
 from tests.support.places import Place, places
 
 pytestmark = pytest.mark.witness  # each test is a clause
+
+
+@pytest.fixture(params=places(in_memory=True))
+def place(request: pytest.FixtureRequest) -> Place:
+    """The contract holds in memory too."""
+    where: Place = request.param
+    return where
 
 
 class TestPlaces(FormatContract, SecondEngineContract):

@@ -52,7 +52,7 @@ def test_what_stays_reads_as_before_and_what_goes_is_gone(place: Place, lake: La
     play_and_expire(place, lake, seed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [105, 109, 112])
 def test_so_it_does_after_longer_stories(place: Place, lake: Lake, seed: int) -> None:
     play_and_expire(place, lake, seed, length=20)

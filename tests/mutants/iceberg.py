@@ -8,7 +8,6 @@ __all__ = ["ICEBERG_MUTANTS"]
 
 COMMITS = "tests/formats/test_iceberg_commit.py"
 LEDGERS = "tests/formats/test_iceberg_ledger.py"
-ORDERS = "tests/faults/test_interleavings.py"
 
 PREPARED = "paimon_sink/formats/iceberg/prepared.py"
 BUILD = "paimon_sink/formats/iceberg/build.py"
@@ -52,7 +51,7 @@ ICEBERG_MUTANTS = (
         BUILD,
         '{"ref": self.branch, "snapshot-id": None if ref is None else ref.snapshot_id}',
         '{"ref": "nobody", "snapshot-id": None}',
-        (f"{ORDERS}::test_two_first_commits_of_two_users_both_land_in_every_order",),
+        ("tests/faults/test_races.py::test_whatever_lands_between_look_and_put_costs_one_round_and_leaves_one_copy",),
     ),
     Mutant(
         "iceberg-manifests-deleted-under-way",

@@ -97,6 +97,7 @@ def ids_of(writer: str, batch: int) -> range:
     return range(start, start + ROWS_A_BATCH)
 
 
+@pytest.mark.long
 def test_rows_that_are_missing_doubled_or_unknown_are_counted(local_lake: Lake, tmp_path: Path) -> None:
     first, second = STREAMS
     local_lake.append(0, rows(*ids_of(first, 0)))
@@ -111,6 +112,7 @@ def test_rows_that_are_missing_doubled_or_unknown_are_counted(local_lake: Lake, 
     assert len(figures.wrongs()) == 4  # these three, and four snapshots of batches that no checkpoint knows
 
 
+@pytest.mark.long
 def test_what_verify_finds_is_among_the_wrongs(local_lake: Lake, tmp_path: Path) -> None:
     local_lake.append(0, rows(*range(10)))
     local_lake.append(1, rows(*range(10, 20)))

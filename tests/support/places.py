@@ -142,11 +142,15 @@ PLACES = (
 
 
 def places(
-    *stores: str, format: str | None = None, slow_on: Collection[str] = (), in_memory: bool = False
+    *stores: str,
+    format: str | None = None,
+    slow_on: Collection[str] = (),
+    long_on: Collection[str] = (),
+    in_memory: bool = False,
 ) -> list[Any]:
-    """Fixture parameters: all places, or those on the stores named, or of one format. ``slow_on`` has ids of places.
+    """Fixture parameters: all places, or those on the stores named, or of one format.
 
-    The place in memory is among them only where ``in_memory`` asks for it.
+    ``slow_on`` and ``long_on`` have ids of places. The one in memory is there only where ``in_memory`` asks for it.
     """
     chosen = [
         place
@@ -155,8 +159,18 @@ def places(
         and (format is None or place.format == format)
         and (in_memory or place.tier is not Tier.MEMORY)
     ]
-    slow = {place: (pytest.mark.slow,) if place.id in slow_on else () for place in chosen}
-    return [pytest.param(place, id=place.id, marks=(*place.marks, *slow[place])) for place in chosen]
+    return [
+        pytest.param(
+            place,
+            id=place.id,
+            marks=(
+                *place.marks,
+                *((pytest.mark.slow,) if place.id in slow_on else ()),
+                *((pytest.mark.long,) if place.id in long_on else ()),
+            ),
+        )
+        for place in chosen
+    ]
 
 
 # ---------------------------------------------------------------- what runs where

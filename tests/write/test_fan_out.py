@@ -20,7 +20,7 @@ BY_DAY = pa.schema([("id", pa.int64()), ("day", pa.string())])
 BY_TWO = pa.schema([("id", pa.int64()), ("day", pa.string()), ("hour", pa.int32())])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_partitions_fit_in_bounded_memory(tmp_path: Path) -> None:
     warehouse = str(tmp_path / "warehouse")
 

@@ -11,6 +11,7 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.iceberg.capabilities import CAPABILITIES
 from paimon_sink.formats.iceberg.catalogs import Tables
 from paimon_sink.formats.iceberg.commits import IcebergCommits
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
@@ -52,6 +53,7 @@ class IcebergTable(Table):
             scans=IcebergScans(handle),
             upkeep=IcebergUpkeep(handle),
             refs=IcebergRefs(handle),
+            capabilities=CAPABILITIES,
             side_files=SideFiles(
                 label,
                 handle.store,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.memory.capabilities import CAPABILITIES
 from paimon_sink.formats.memory.commits import MemoryCommits
 from paimon_sink.formats.memory.files import MemoryDataFiles
 from paimon_sink.formats.memory.handle import MemoryHandle
@@ -48,6 +49,7 @@ class MemoryTable(Table):
             scans=MemoryScans(handle),
             upkeep=MemoryUpkeep(handle),
             refs=MemoryRefs(handle),
+            capabilities=CAPABILITIES,
             side_files=SideFiles(label, handle.store, state.location),
             state=state,
         )

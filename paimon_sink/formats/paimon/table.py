@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pypaimon.table.file_store_table import FileStoreTable
 
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.paimon.capabilities import CAPABILITIES
 from paimon_sink.formats.paimon.commits import PaimonCommits
 from paimon_sink.formats.paimon.files import PaimonFiles
 from paimon_sink.formats.paimon.handle import PaimonHandle
@@ -55,6 +56,7 @@ class PaimonTable(Table):
             scans=PaimonScans(handle),
             upkeep=PaimonUpkeep(handle),
             refs=refs(handle),
+            capabilities=CAPABILITIES,
             side_files=SideFiles(label, store, handle.location),
             handle=handle,
         )
