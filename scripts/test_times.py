@@ -30,6 +30,8 @@ class Timed:
 
     name: str
     seconds: float
+    processor: float
+    """Seconds of the processor, of the worker and of the processes it waited for. Servers and JVMs are not in them."""
     place: str | None
     marks: frozenset[str]
 
@@ -41,24 +43,32 @@ class Timed:
 
 def read(file: Path) -> Iterator[Timed]:
     for case in ElementTree.parse(file).iter("testcase"):
-        classname, name = str(case.get("classname")), str(case.get("name"))
+        name = str(case.get("name"))
         properties = {found.get("name"): str(found.get("value")) for found in case.iter("property")}
         guessed = _PLACE.search(name)
         yield Timed(
-            name=f"{classname.replace('.', '/')}.py::{name}",
+            name=f"{_file(str(case.get('classname')))}::{name}",
             seconds=float(case.get("time") or 0),
+            processor=float(properties.get("processor", 0)),
             place=properties.get("place") or (guessed.group() if guessed else None),
             marks=frozenset(properties.get("marks", "").split()),
         )
 
 
-def summed(tests: Iterable[Timed], keys: Callable[[Timed], Iterable[str]]) -> dict[str, tuple[int, float]]:
-    sums: dict[str, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+def _file(classname: str) -> str:
+    """The module, without the class that a test may be in."""
+    parts = classname.split(".")
+    while len(parts) > 1 and not parts[-1].startswith("test_"):
+        parts.pop()
+    return "/".join(parts) + ".py"
+
+
+def grouped(tests: Iterable[Timed], keys: Callable[[Timed], Iterable[str]]) -> dict[str, list[Timed]]:
+    groups: dict[str, list[Timed]] = defaultdict(list)
     for test in tests:
         for key in keys(test):
-            count, seconds = sums[key]
-            sums[key] = count + 1, seconds + test.seconds
-    return dict(sums)
+            groups[key].append(test)
+    return dict(groups)
 
 
 def by_directory(test: Timed) -> list[str]:
@@ -74,21 +84,31 @@ def by_marker(test: Timed) -> list[str]:
 
 
 def table(first: str, runs: Mapping[str, Sequence[Timed]], keys: Callable[[Timed], Iterable[str]]) -> str:
-    """A line for each key, with tests and seconds of each run; the longest of the last run first."""
-    sums = {title: summed(tests, keys) for title, tests in runs.items()}
-    last = list(sums.values())[-1]
-    names = sorted(
-        {key for found in sums.values() for key in found}, key=lambda key: (-last.get(key, (0, 0.0))[1], key)
-    )
-    header = [first, *(column for title in runs for column in (f"tests, {title}", f"s, {title}"))]
+    """A line for each key, with the figures of each run; the longest of the last run first."""
+    groups = {title: grouped(tests, keys) for title, tests in runs.items()}
+    newest = list(groups.values())[-1]
+    names = sorted({key for group in groups.values() for key in group})
+    names.sort(key=lambda key: -sum(test.seconds for test in newest.get(key, [])))
+    measured = {title: any(test.processor for test in tests) for title, tests in runs.items()}
+    header = [first, *(cell for title in runs for cell in _titles(title, is_measured=measured[title]))]
     lines = [row(header), row(["---", *("--:" for _ in header[1:])])]
     for name in names:
-        cells = [found.get(name, (0, 0.0)) for found in sums.values()]
-        lines.append(row([name, *(text for count, seconds in cells for text in (str(count), f"{seconds:.0f}"))]))
-    totals = [(len(tests), sum(test.seconds for test in tests)) for tests in runs.values()]
+        lines.append(row([name, *_cells({title: group.get(name, []) for title, group in groups.items()}, measured)]))
     if keys is not by_marker:
-        lines.append(row(["**all**", *(text for count, seconds in totals for text in (str(count), f"{seconds:.0f}"))]))
+        lines.append(row(["**all**", *_cells(runs, measured)]))
     return "\n".join(lines)
+
+
+def _titles(title: str, *, is_measured: bool) -> list[str]:
+    return [f"tests, {title}", f"s, {title}", *([f"processor s, {title}"] if is_measured else [])]
+
+
+def _cells(runs: Mapping[str, Sequence[Timed]], measured: Mapping[str, bool]) -> Iterator[str]:
+    for title, tests in runs.items():
+        yield str(len(tests))
+        yield f"{sum(test.seconds for test in tests):.0f}"
+        if measured[title]:
+            yield f"{sum(test.processor for test in tests):.0f}"
 
 
 def slowest(tests: Sequence[Timed]) -> str:

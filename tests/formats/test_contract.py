@@ -19,11 +19,6 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 
 class TestPlaces(FormatContract, SecondEngineContract):
-    @pytest.fixture(params=places(in_memory=True))
-    def place(self, request: pytest.FixtureRequest) -> Place:
-        where: Place = request.param
-        return where
-
     @pytest.fixture
     def lake(self, place: Place, request: pytest.FixtureRequest) -> ContractLake:
         there = place.lake(request)
