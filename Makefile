@@ -89,10 +89,13 @@ TIMES := .test-times
 .PHONY: test
 test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
 	@mkdir -p $(TIMES)
-	@echo "Tests without Spark, S3 included, three at a time …"
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
-	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
-	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
+	@echo "Tests without Spark, S3 included, and beside them those with Spark, which wait for it half of the time …"
+	@$(VENV)/bin/pytest $(PARALLEL_SPARK) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS) \
+		> $(TIMES)/spark.log 2>&1 & spark=$$!; \
+	plain=0; \
+	$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS) || plain=$$?; \
+	with_spark=0; wait $$spark || with_spark=$$?; \
+	cat $(TIMES)/spark.log; exit $$((plain || with_spark))
 	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
 	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
