@@ -88,8 +88,12 @@ TIMES := .test-times
 
 .PHONY: test
 test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
-	@echo "Tests without Spark beside tests with Spark …"
-	@$(MAKE) --no-print-directory -j 2 test-plain test-spark
+	@mkdir -p $(TIMES)
+	@echo "Tests without Spark, S3 included, and beside them those with Spark, which wait for it half of the time …"
+	@$(MAKE) --no-print-directory test-spark > $(TIMES)/spark.log 2>&1 & spark=$$!; \
+	plain=0; $(MAKE) --no-print-directory test-plain || plain=$$?; \
+	with_spark=0; wait $$spark || with_spark=$$?; \
+	cat $(TIMES)/spark.log; exit $$((plain || with_spark))
 
 .PHONY: test-plain
 test-plain: browser $(READY) ## The part of `make test` without Spark
@@ -101,6 +105,7 @@ test-plain: browser $(READY) ## The part of `make test` without Spark
 test-spark: java $(READY) ## The part of `make test` with Spark, and a few of its tests again on a cluster and behind Spark Connect
 	@mkdir -p $(TIMES)
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
+	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
 	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
 
@@ -204,13 +209,13 @@ fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CO
 
 # ---------------------------------------------------------------- benchmarks
 
-# Alone on the machine: two at once measure each other. Spark 4.1 is the newest for which there are both JVM connectors.
-BENCHMARKS := bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth
+# Alone on the machine: two at once measure each other.
+.NOTPARALLEL: bench
 
+# Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
-bench: ## All benchmarks, into benchmarks/results (many hours)
-	@for benchmark in $(BENCHMARKS); do $(MAKE) --no-print-directory $$benchmark; done
+bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
+	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)

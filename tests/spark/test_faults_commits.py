@@ -104,7 +104,7 @@ def test_a_batch_whose_commit_process_is_killed_fails_and_is_finished_by_the_res
         pytest.param(Step.AFTER_LOOK, "StorageError: Cannot ", id="before the build"),
         pytest.param(
             Step.BEFORE_PUT,
-            "CommitUnknownError: The outcome of batch 1 on sales.orders is not known: the store did not answer clearly",
+            "CommitUnknownError: The outcome of batch 1 on sales.orders is not known: the commit request failed",
             id="before the put",
         ),
     ],
