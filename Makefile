@@ -89,16 +89,15 @@ TIMES := .test-times
 .PHONY: test
 test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
 	@mkdir -p $(TIMES)
-	@echo "Tests without Spark, S3 included, and beside them those with Spark, which wait for it half of the time …"
-	@$(MAKE) --no-print-directory test-spark > $(TIMES)/spark.log 2>&1 & spark=$$!; \
-	plain=0; $(MAKE) --no-print-directory test-plain || plain=$$?; \
-	with_spark=0; wait $$spark || with_spark=$$?; \
-	cat $(TIMES)/spark.log; exit $$((plain || with_spark))
+	@echo "Tests without Spark, S3 included, three at a time …"
+	@$(MAKE) --no-print-directory test-plain
+	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
+	@$(MAKE) --no-print-directory test-spark
 
 .PHONY: test-plain
 test-plain: browser $(READY) ## The part of `make test` without Spark
 	@mkdir -p $(TIMES)
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 
 # One worker has the session, the other starts drivers and clusters.
 .PHONY: test-spark
