@@ -99,7 +99,7 @@ test-plain: browser $(READY) ## The part of `make test` without Spark
 	@mkdir -p $(TIMES)
 	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 
-# One worker has the session, the other starts drivers and clusters.
+# Those that start drivers and clusters run beside those that share a session.
 .PHONY: test-spark
 test-spark: java $(READY) ## The part of `make test` with Spark, and a few of its tests again on a cluster and behind Spark Connect
 	@mkdir -p $(TIMES)

@@ -16,15 +16,11 @@ from tests.support.places import Place, places
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what makes no sense where this run's Spark is; one worker runs all that share the session."""
+    """Leave out what makes no sense where this run's Spark is."""
     left_out = [item for item in items if why_not(item, chosen()) is not None]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    for item in items:
-        # A second session costs as much as twenty tests.
-        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group("session"))
 
 
 @pytest.fixture(scope="session")
