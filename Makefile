@@ -87,26 +87,34 @@ demo: java $(READY) ## Stream into a local table, kill the driver midway, restar
 TIMES := .test-times
 
 .PHONY: test
-test: java browser lint types ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
-	@mkdir -p $(TIMES)
-	@echo "Tests without Spark, S3 included, three at a time …"
-	@$(MAKE) --no-print-directory test-plain
+test: java browser lint ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
+	@echo "Types, and the tests without Spark, S3 included. Each shows what it has when it ends …"
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line types test-plain
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
 	@$(MAKE) --no-print-directory test-spark
+	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server, at the same time …"
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-few-on-cluster test-few-on-connect
 
 .PHONY: test-plain
 test-plain: browser $(READY) ## The part of `make test` without Spark
 	@mkdir -p $(TIMES)
 	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 
-# Those that start drivers and clusters run beside those that share a session.
 .PHONY: test-spark
-test-spark: java $(READY) ## The part of `make test` with Spark, and a few of its tests again on a cluster and behind Spark Connect
+test-spark: java $(READY) ## The part of `make test` with Spark
 	@mkdir -p $(TIMES)
 	@$(VENV)/bin/pytest $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
-	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server …"
+
+.PHONY: test-few-on-cluster
+test-few-on-cluster: java $(READY)
+	@mkdir -p $(TIMES)
 	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
-	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
+
+.PHONY: test-few-on-connect
+test-few-on-connect: java $(READY)
+	@mkdir -p $(TIMES)
+	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3 and not same_behind_connect' \
+		--junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need no server, no Spark and no browser
@@ -208,13 +216,12 @@ fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CO
 
 # ---------------------------------------------------------------- benchmarks
 
-# Alone on the machine: two at once measure each other.
-.NOTPARALLEL: bench
+# Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
+BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile growth
 
-# Spark 4.1 is the newest for which there are both JVM connectors.
 .PHONY: bench
-bench: bench-throughput-batch bench-throughput-stream bench-replay bench-recovery bench-contention bench-fan-out \
-	bench-overhead bench-memory bench-metrics bench-encoding bench-profile bench-growth ## All benchmarks, into benchmarks/results (many hours)
+bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
+	@for each in $(BENCHES); do $(MAKE) --no-print-directory bench-$$each; done
 
 .PHONY: bench-throughput-batch
 bench-throughput-batch: java $(PLOTS41) ## Rows a second and bytes of a batch job, beside Spark's Parquet and the JVM connectors (BENCH_ARGS=…)

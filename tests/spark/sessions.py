@@ -21,6 +21,7 @@ from tests.spark.processes import EXECUTORS, HOST, ClusterDaemons, ConnectServer
 __all__ = ["VARIABLE", "Where", "chosen", "session", "why_not"]
 
 ROOT = Path(__file__).parent.parent.parent
+WARM = Path(__file__).parent / "warm"
 VARIABLE = "PWC_SPARK"
 _NEEDS_LOCAL = "needs_local_spark"
 _FIXTURE = "spark"
@@ -52,7 +53,7 @@ def session(where: Where, scratch: Path, extra: Mapping[str, str] | None = None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))))
+        patch.setenv("PYTHONPATH", _python_path(ROOT))
         patch.setenv("SPARK_LOCAL_IP", HOST)
         start = {Where.LOCAL: _local, Where.CLUSTER: _on_cluster, Where.CONNECT: _over_connect}[where]
         with start(scratch, _conf(scratch) | dict(extra or {})) as found:
@@ -61,7 +62,7 @@ def session(where: Where, scratch: Path, extra: Mapping[str, str] | None = None)
 
 @contextmanager
 def _local(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    with _classic("local[2,2]", conf) as found:
+    with _classic("local[2,2]", conf, warm=True) as found:
         yield found
 
 
@@ -94,12 +95,20 @@ def _remote(address: str) -> Iterator[None]:
 
 
 @contextmanager
-def _classic(master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    found = SparkSession.builder.master(master).config(map=dict(conf)).getOrCreate()
+def _classic(master: str, conf: Mapping[str, str], *, warm: bool = False) -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as patch:
+        if warm:
+            # Only while it starts: tests that start processes of their own are about real ones.
+            patch.setenv("PYTHONPATH", _python_path(WARM))
+        found = SparkSession.builder.master(master).config(map=dict(conf)).getOrCreate()
     try:
         yield found
     finally:
         found.stop()
+
+
+def _python_path(first: Path) -> str:
+    return os.pathsep.join(filter(None, (str(first), os.environ.get("PYTHONPATH"))))
 
 
 def _conf(scratch: Path) -> dict[str, str]:
@@ -113,7 +122,7 @@ def _conf(scratch: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "catalog"),
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.home={scratch}",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={scratch}",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",

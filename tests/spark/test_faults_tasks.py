@@ -25,6 +25,7 @@ def director(spark: SparkSession, tmp_path: Path) -> Director:
 
 
 @pytest.mark.everywhere
+@pytest.mark.same_behind_connect
 @pytest.mark.fault(3, 26)
 def test_tasks_killed_at_every_step_run_again_and_leave_one_copy(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, director: Director

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from paimon_sink import PwcProgress
+from tests.spark.sessions import Where, chosen
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options
 from tests.support.lake import Lake
 
@@ -20,6 +21,13 @@ pytestmark = pytest.mark.spark
 
 IDLE_AFTER = "spark.sql.streaming.noDataProgressEventInterval"
 WAIT_S = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def another_listener(spark: SparkSession) -> None:
+    """Stays: Spark Connect takes the last one off under a lock that an event on its way waits for, for ever."""
+    if chosen() is Where.CONNECT:
+        spark.streams.addListener(PwcProgress({"path": "/nowhere"}, query="nobody"))
 
 
 @contextmanager

@@ -45,6 +45,7 @@ def test_an_appended_batch_that_spark_forgot_is_not_committed_again(
 
 
 @pytest.mark.everywhere
+@pytest.mark.same_behind_connect
 @pytest.mark.smoke
 def test_a_complete_mode_batch_that_spark_forgot_is_not_committed_again(
     spark: SparkSession, lake: Lake, source: Source, checkpoint: Checkpoint

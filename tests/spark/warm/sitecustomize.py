@@ -1,0 +1,18 @@
+"""Imported by every Python that the local session of the tests starts. In Spark's daemons it imports before they fork.
+
+A worker whose call failed is not used again, and many tests are about calls that fail: each would import for two
+seconds of processor time. How a worker imports is tested in processes of their own (``tests/cli/test_imports.py``).
+"""
+
+import sys
+
+if "pyspark.daemon" in sys.orig_argv:
+    import gc
+
+    import pyspark.worker  # noqa: F401
+
+    import paimon_sink.formats.iceberg.format
+    import paimon_sink.formats.paimon.format
+    import paimon_sink.spark.source  # noqa: F401
+
+    gc.freeze()
