@@ -30,9 +30,13 @@ COMPACTED = ("compact", "replace")
 DAYS = ("monday", None, "a/b")
 
 
-def at(*steps: Step | None) -> list[Any]:
+AT_FIRST = (Step.AFTER_PUT, Step.FILE_CLOSED, Step.BEFORE_PUT)
+"""The files are there, the snapshot is not; and it is, and nobody knows. The steps between them differ by nothing."""
+
+
+def at(*steps: Step | None, marks: Any = ()) -> list[Any]:
     """Of a witness, the first of the steps is the one that sibling places run."""
-    return [pytest.param(step, id="the end" if step is RETURNED else str(step.value)) for step in steps]
+    return [pytest.param(step, id="the end" if step is RETURNED else str(step.value), marks=marks) for step in steps]
 
 
 def parted(lake: Lake) -> Lake:
@@ -256,7 +260,7 @@ def test_old_files_go_with_the_snapshots_that_name_them(lake: Lake, engine: Othe
     assert lake.ids() == list(range(7))
 
 
-@pytest.mark.parametrize("place", places("local", "process", in_memory=True), indirect=True)
+@pytest.mark.parametrize("place", places("local", "process", in_memory=True, long_on=("paimon-local",)), indirect=True)
 def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None:
     names = (f"{lake.table}{number}" for number in itertools.count())
     kinds: set[tuple[str, ...]] = set()
@@ -286,7 +290,11 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
 @pytest.mark.witness
 @pytest.mark.needs("other processes")
 @pytest.mark.parametrize(
-    "step", at(Step.AFTER_PUT, *(step for step in Step if step not in (Step.AFTER_PUT, *TELL_STEPS)), RETURNED)
+    "step",
+    [
+        *at(*AT_FIRST),
+        *at(*(step for step in Step if step not in (*AT_FIRST, *TELL_STEPS)), RETURNED, marks=pytest.mark.long),
+    ],
 )
 def test_a_compaction_killed_at_any_step_changes_no_row_and_the_next_one_works(
     lake: Lake, engine: OtherEngine, step: Step | None

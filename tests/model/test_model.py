@@ -19,7 +19,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.model.machine import MACHINES, SinkMachine, Tally
 
 STEPS_AN_EXAMPLE = 40
-EXAMPLES = {"paimon": 25, "iceberg": 8}
+EXAMPLES = {"paimon": 15, "iceberg": 6}
 SOAK_STEPS = int(os.environ.get("PWC_MODEL_STEPS") or 0)
 
 COMMON = settings(

@@ -73,6 +73,9 @@ def test_of_many_processes_exactly_one_wins_each_key(request: pytest.FixtureRequ
     assert_one_winner_each(store, results)
 
 
+@pytest.mark.parametrize(
+    "store", ["local", "memory", pytest.param("s3", marks=(pytest.mark.s3, pytest.mark.long))], indirect=True
+)
 def test_of_many_threads_exactly_one_wins_each_key(store: Store) -> None:
     barrier = threading.Barrier(WRITERS)
     results: dict[int, list[int]] = {}

@@ -6,7 +6,7 @@ seconds of processor time. How a worker imports is tested in processes of their 
 
 import sys
 
-if "pyspark.daemon" in sys.orig_argv:
+if "pyspark.daemon" in sys.orig_argv and "pyspark.sql.worker.lookup_data_sources" not in sys.orig_argv:
     import gc
 
     import pyspark.worker  # noqa: F401
