@@ -1,6 +1,7 @@
 """The rows that meet conditions, as in Spark: null meets no comparison, NaN equals itself and is above every number.
 
-Zeros of both signs are one value.
+Zeros of both signs are one value. Each condition is true, false or null for a row, and AND, OR and NOT join these three
+as Kleene does.
 """
 
 from __future__ import annotations
@@ -14,30 +15,51 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_sink.core.condition_text import Comparison
-from paimon_sink.core.conditions import Condition
+from paimon_sink.core.condition_tree import AllOf, AnyOf, Not
+from paimon_sink.core.conditions import Condition, ConditionTree
 
 __all__ = ["apply_filters"]
 
 
-def apply_filters(conditions: Sequence[Condition], batch: pa.RecordBatch) -> pa.RecordBatch:
+def apply_filters(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows for which all of the conditions hold."""
     if not conditions:
         return batch
-    holds = (_holds(condition, batch.column(condition.column)) for condition in conditions)
-    return batch.filter(reduce(pc.and_, holds))
+    return batch.filter(_truth(AllOf(tuple(conditions)), batch))
 
 
-def _holds(condition: Condition, column: pa.Array) -> pa.Array:
-    """True or false for every row."""
+def _truth(tree: ConditionTree, batch: pa.RecordBatch) -> pa.Array:
+    """True, false or null for every row."""
+    if isinstance(tree, AllOf):
+        return reduce(pc.and_kleene, (_truth(part, batch) for part in tree.parts))
+    if isinstance(tree, AnyOf):
+        return reduce(pc.or_kleene, (_truth(part, batch) for part in tree.parts))
+    if isinstance(tree, Not):
+        return pc.invert(_truth(tree.part, batch))
+    return _compared(tree, _column(tree, batch))
+
+
+def _column(condition: Condition, batch: pa.RecordBatch) -> pa.Array:
+    column = batch.column(condition.column)
+    for name in condition.inside:
+        # Not StructArray.field: that knows nothing of the rows where the struct itself is null.
+        column = pc.struct_field(column, indices=[column.type.get_field_index(name)])
+    return column
+
+
+def _compared(condition: Condition, column: pa.Array) -> pa.Array:
     if condition.comparison is Comparison.IS_NULL:
         return pc.is_null(column)
     if condition.comparison is Comparison.IS_NOT_NULL:
         return pc.is_valid(column)
     if condition.domain is None:
-        return pa.repeat(pa.scalar(False), len(column))
-    compared = _in_domain(column, condition)
+        return pa.nulls(len(column), pa.bool_())
+    values = _in_domain(column, condition)
     test = _floats if condition.domain == pa.float64() else _plain
-    return pc.fill_null(test(condition.comparison, compared, condition.values, condition.domain), False)
+    met = test(condition.comparison, values, condition.values, condition.domain)
+    # Whatever is not in a list might be equal to the null in it.
+    is_known = pc.and_(column.is_valid(), met) if condition.has_null else column.is_valid()
+    return pc.if_else(is_known, met, pa.scalar(None, pa.bool_()))
 
 
 def _plain(comparison: Comparison, column: pa.Array, values: Sequence[Any], domain: pa.DataType) -> pa.Array:
@@ -55,10 +77,13 @@ def _plain(comparison: Comparison, column: pa.Array, values: Sequence[Any], doma
             return pc.greater(column, pa.scalar(value, domain))
         case Comparison.GE:
             return pc.greater_equal(column, pa.scalar(value, domain))
+        case Comparison.STARTS_WITH:
+            return pc.starts_with(column, pattern=value)
     raise AssertionError(comparison)
 
 
 def _floats(comparison: Comparison, column: pa.Array, values: Sequence[Any], domain: pa.DataType) -> pa.Array:
+    """True or false where the column is not null."""
     is_nan = pc.is_nan(column)
     if comparison is Comparison.IN:
         # A set distinguishes zeros by their sign; adding zero removes it.

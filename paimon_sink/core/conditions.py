@@ -1,4 +1,4 @@
-"""Conditions on the rows of a table, with the meaning of Spark's own WHERE.
+"""Conditions on the rows of a table, with the meaning of Spark's own WHERE: comparisons joined by AND, OR and NOT.
 
 Which type a comparison takes place in is decided once, by Spark's rules, against the column's type. A combination that
 Spark would answer in a way that cannot be followed exactly is refused, with what to write instead.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -26,10 +26,13 @@ from paimon_sink.core.condition_literals import (
     as_date,
     as_time,
 )
+from paimon_sink.core.condition_names import ConditionError, named_field
+from paimon_sink.core.condition_patterns import like
 from paimon_sink.core.condition_text import Comparison, NotUnderstoodError, Written, parse
+from paimon_sink.core.condition_tree import Tree, conjuncts, leaves, with_leaves
 from paimon_sink.core.schema import length_limit, type_name
 
-__all__ = ["Condition", "ConditionError", "conditions", "matching_column", "other_setting"]
+__all__ = ["Condition", "ConditionError", "ConditionTree", "columns_of", "conditions", "other_setting"]
 
 ANSI = "spark.sql.ansi.enabled"
 _DATES_AS_TEXTS = "spark.sql.legacy.typeCoercion.datetimeToString.enabled"
@@ -44,7 +47,7 @@ _DEFAULTS = {
     _PADDED_READS: "true",
 }
 
-_EXAMPLE = "day >= '2026-11-01' AND amount > 10 AND note IS NOT NULL"
+_EXAMPLE = "day >= '2026-11-01' AND (amount > 10 OR note IS NOT NULL)"
 _UNORDERED = frozenset({Comparison.EQ, Comparison.IN})
 _WHOLE_IN_A_FLOAT = 2**24
 _LONG = range(-(2**63), 2**63)
@@ -53,13 +56,9 @@ _NUMBER_TEXT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 _SPECIAL_TEXT = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
-class ConditionError(Exception):
-    """Half a sentence, to follow the name of the option: what is wrong with the condition, and the cure."""
-
-
 @dataclass(frozen=True)
 class Condition:
-    """One comparison of a column with values, and the type that both are brought to first."""
+    """One comparison of a column, or of a field inside of it, with values, and the type that both are brought to."""
 
     column: str
     comparison: Comparison
@@ -71,36 +70,35 @@ class Condition:
     """Blank-padded to this length before it is compared, as every CHAR is."""
     settings: frozenset[str] = field(default_factory=frozenset)
     """Settings that must have their default for Spark's WHERE to mean the same."""
+    inside: tuple[str, ...] = ()
+    """The names that lead from the column, a struct, to the field that is compared. None for the column itself."""
+    has_null: bool = False
+    """Whether NULL stands among the values of a list: for what is not in it, the answer is then null."""
 
 
-def conditions(written: str, schema: pa.Schema) -> list[Condition]:
-    """The conditions of a text joined by AND, against the columns of a table. Raises ``ConditionError``."""
+ConditionTree: TypeAlias = Tree[Condition]
+
+
+def conditions(written: str, schema: pa.Schema) -> list[ConditionTree]:
+    """The conditions of a text, all of which have to hold, against a table's columns. Raises ``ConditionError``."""
     try:
-        return [_resolved(comparison, schema) for comparison in parse(written)]
+        return conjuncts(with_leaves(parse(written), lambda comparison: _resolved(comparison, schema)))
     except NotUnderstoodError as error:
         raise ConditionError(
-            f"cannot be parsed {error}. It is a list of comparisons joined by AND, such as: {_EXAMPLE}"
+            f"cannot be parsed {error}. It is made of comparisons joined by AND, OR and NOT, such as: {_EXAMPLE}"
         ) from None
     except LiteralError as error:
         raise ConditionError(str(error)) from None
 
 
-def matching_column(name: str, names: Sequence[str]) -> str | None:
-    """The column of that name; else the one that differs by case alone. Raises ``ConditionError`` where two do."""
-    if name in names:
-        return name
-    similar = [other for other in names if other.lower() == name.lower()]
-    if len(similar) > 1:
-        raise ConditionError(
-            f"names a column {name!r}, and the table has {' and '.join(similar)}, which differ by case alone. Write "
-            "one of them exactly"
-        )
-    return similar[0] if similar else None
+def columns_of(conditions: Iterable[ConditionTree]) -> list[str]:
+    """The columns of the table that the conditions look at, each once."""
+    return list(dict.fromkeys(condition.column for condition in leaves(conditions)))
 
 
-def other_setting(conditions: Iterable[Condition], setting_of: Callable[[str], str | None]) -> str | None:
+def other_setting(conditions: Iterable[ConditionTree], setting_of: Callable[[str], str | None]) -> str | None:
     """A setting of the session under which one of the conditions has another meaning in Spark's own WHERE."""
-    needed = {setting for condition in conditions for setting in condition.settings}
+    needed = {setting for condition in leaves(conditions) for setting in condition.settings}
     for setting in sorted(needed):
         value = setting_of(setting)
         if value is not None and value.lower() != _DEFAULTS[setting]:
@@ -112,54 +110,87 @@ def other_setting(conditions: Iterable[Condition], setting_of: Callable[[str], s
 
 
 def _resolved(written: Written, schema: pa.Schema) -> Condition:
-    name = matching_column(written.column, schema.names)
-    if name is None:
-        raise ConditionError(f"names a column {written.column!r}, and the table has {', '.join(schema.names)}")
+    names, found = named_field(written.path, schema)
     if not written.literals:
-        return Condition(name, written.comparison)
-    column = schema.field(name)
+        return Condition(names[0], written.comparison, inside=names[1:])
     try:
-        return _compared(column, written)
+        return replace(_compared(found, written), column=names[0], inside=names[1:])
     except LiteralError as error:
-        raise ConditionError(f"compares {name}, which is {type_name(column.type)}, and {error}") from None
+        raise ConditionError(f"compares {'.'.join(names)}, which is {type_name(found.type)}, and {error}") from None
 
 
 def _compared(column: pa.Field, written: Written) -> Condition:
-    types = pa.types
-    if types.is_nested(column.type):
-        raise LiteralError("only IS NULL and IS NOT NULL work there")
+    if pa.types.is_nested(column.type):
+        has_fields = pa.types.is_struct(column.type) and column.type.num_fields
+        cure = f". Compare one of its fields, such as {column.type.field(0).name}" if has_fields else ""
+        raise LiteralError(f"only IS NULL and IS NOT NULL work there{cure}")
     literals = [literal for literal in written.literals if not literal.is_null]
-    settings = {setting for literal in literals for setting in literal.settings}
     if not literals:
         return Condition(column.name, written.comparison)
-    pad_to = 0
-    if types.is_integer(column.type) or types.is_floating(column.type) or types.is_decimal(column.type):
-        domain, values, more = _numbers(column.type, literals, written.comparison)
-        settings |= more
-    elif types.is_boolean(column.type):
-        domain, values = pa.bool_(), [_truth(literal) for literal in literals]
-    elif types.is_date(column.type):
-        domain, values = pa.date32(), [_date(literal) for literal in literals]
-        settings |= {_DATES_AS_TEXTS}
-    elif types.is_timestamp(column.type):
-        domain = WALL_CLOCK if column.type.tz is None else INSTANT
+    if written.comparison is Comparison.STARTS_WITH:
+        return _like(column, literals[0])
+    domain, values, more = _in_one_type(column.type, literals, written.comparison)
+    settings = more.union(*(literal.settings for literal in literals))
+    has_null = len(literals) < len(written.literals)
+    pad_to, length = 0, _char_length(column)
+    if length is not None:
+        # In both cases, Spark pads none of the values.
+        if has_null:
+            raise LiteralError("NULL stands among the values of a CHAR column. Leave it out: it is equal to nothing")
+        if written.is_bound:
+            raise LiteralError("BETWEEN compares a CHAR column without padding. Write >= and <= instead")
+        pad_to = max(length, *map(len, values))
+        values = [value.ljust(pad_to) for value in values]
+        settings |= {_PLAIN_CHAR, _PADDED_READS}
+    return Condition(
+        column.name, written.comparison, domain, tuple(values), pad_to, frozenset(settings), has_null=has_null
+    )
+
+
+def _in_one_type(
+    column: pa.DataType, literals: Sequence[Literal], comparison: Comparison
+) -> tuple[pa.DataType, list[Any], set[str]]:
+    """The type of the comparison, the values in it, and the settings on which that depends."""
+    types = pa.types
+    if types.is_integer(column) or types.is_floating(column) or types.is_decimal(column):
+        return _numbers(column, literals, comparison)
+    if types.is_boolean(column):
+        return pa.bool_(), [_truth(literal) for literal in literals], set()
+    if types.is_date(column):
+        return pa.date32(), [_date(literal) for literal in literals], {_DATES_AS_TEXTS}
+    if types.is_timestamp(column):
+        domain = WALL_CLOCK if column.tz is None else INSTANT
+        is_quoted = any(types.is_string(literal.type) for literal in literals)
         values = [_time(literal, domain) for literal in literals]
-        settings |= {_DATES_AS_TEXTS, ANSI} if any(types.is_string(literal.type) for literal in literals) else set()
-    elif types.is_string(column.type) or types.is_large_string(column.type):
-        domain, values = pa.string(), [_text(literal) for literal in literals]
-        limit = length_limit(column)
-        if limit is not None and limit[0] == "CHAR":
-            if len(literals) < len(written.literals):
-                # Spark then pads none of the others.
-                raise LiteralError(
-                    "NULL stands among the values of a CHAR column. Leave it out: it is equal to nothing"
-                )
-            pad_to = max(limit[1], *map(len, values))
-            values = [value.ljust(pad_to) for value in values]
-            settings |= {_PLAIN_CHAR, _PADDED_READS}
-    else:
-        domain, values = pa.binary(), [_bytes(literal) for literal in literals]
-    return Condition(column.name, written.comparison, domain, tuple(values), pad_to, frozenset(settings))
+        return domain, values, {_DATES_AS_TEXTS, ANSI} if is_quoted else set()
+    if _is_text(column):
+        return pa.string(), [_text(literal) for literal in literals], set()
+    return pa.binary(), [_bytes(literal) for literal in literals], set()
+
+
+def _like(column: pa.Field, literal: Literal) -> Condition:
+    """To Spark, the value of a CHAR column is padded here as everywhere; the pattern is not."""
+    if not _is_text(column.type):
+        raise LiteralError("LIKE compares texts. Use =, <, > or BETWEEN")
+    asked, is_prefix = like(_text(literal))
+    length = _char_length(column)
+    return Condition(
+        column.name,
+        Comparison.STARTS_WITH if is_prefix else Comparison.EQ,
+        pa.string(),
+        (asked,),
+        pad_to=length or 0,
+        settings=literal.settings | ({_PLAIN_CHAR, _PADDED_READS} if length is not None else set()),
+    )
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
+def _char_length(column: pa.Field) -> int | None:
+    limit = length_limit(column)
+    return limit[1] if limit is not None and limit[0] == "CHAR" else None
 
 
 def _unfit(literal: Literal, cure: str) -> LiteralError:

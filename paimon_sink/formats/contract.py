@@ -38,7 +38,7 @@ from paimon_sink.formats.side_files import SideFiles
 from paimon_sink.formats.values import (
     ClosedFile,
     Expired,
-    Filter,
+    FilterTree,
     Head,
     LiveFile,
     Plan,
@@ -182,14 +182,14 @@ class Scans(ABC):
     """What readers use, and whoever asks which files the newest snapshot has."""
 
     @abstractmethod
-    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         """The newest snapshot in pieces, without those that ``filters`` rule out."""
 
     @abstractmethod
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a split, with the table's own types."""
 
-    def live_files(self, filters: Sequence[Filter] = ()) -> list[LiveFile]:
+    def live_files(self, filters: Sequence[FilterTree] = ()) -> list[LiveFile]:
         """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
 
         Each with all its rows, and only those that a task of today could have written: a compaction may replace them.
@@ -202,7 +202,7 @@ class Scans(ABC):
         return self.list_live_files(filters)
 
     @abstractmethod
-    def list_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+    def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         """One try at :meth:`live_files`. Raises ``CommitConflictError`` when the snapshot expired meanwhile."""
 
 

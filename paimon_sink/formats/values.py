@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
 
@@ -175,6 +175,23 @@ class Filter:
     column: str
     comparison: Comparison
     value: Any = None
+
+
+@dataclass(frozen=True)
+class AllFilters:
+    """Filters that a row meets all of."""
+
+    parts: tuple[FilterTree, ...]
+
+
+@dataclass(frozen=True)
+class AnyFilter:
+    """Filters that a row meets one of at least."""
+
+    parts: tuple[FilterTree, ...]
+
+
+FilterTree: TypeAlias = Filter | AllFilters | AnyFilter
 
 
 @dataclass(frozen=True)

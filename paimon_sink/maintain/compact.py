@@ -28,7 +28,7 @@ from paimon_sink.core.errors import (
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.values import Filter, LiveFile
+from paimon_sink.formats.values import FilterTree, LiveFile
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
 from paimon_sink.write.task import write_task
 
@@ -67,7 +67,7 @@ class CompactionPlan:
     """Those that change."""
 
 
-def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequence[Filter] = ()) -> CompactionPlan:
+def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequence[FilterTree] = ()) -> CompactionPlan:
     """Look at the newest snapshot, or at the partitions that the filters leave of it."""
     live = table.scans.live_files(filters)
     groups = plan_groups(live, target_bytes=target_bytes, min_files=min_files)
@@ -80,7 +80,7 @@ def plan(table: Table, *, target_bytes: int, min_files: int = 2, filters: Sequen
     )
 
 
-def plan_from_options(table: Table, options: Options, filters: Sequence[Filter]) -> CompactionPlan:
+def plan_from_options(table: Table, options: Options, filters: Sequence[FilterTree]) -> CompactionPlan:
     """The plan that options ask for; ``filters`` are those of their ``partition.*``."""
     if options.read.where is not None:
         raise OptionError(

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from paimon_sink.core.condition_names import ConditionError, matching_column
 from paimon_sink.core.condition_text import Comparison
-from paimon_sink.core.conditions import Condition, ConditionError, matching_column
+from paimon_sink.core.conditions import Condition
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.schema import length_limit
 from paimon_sink.formats.contract import Table

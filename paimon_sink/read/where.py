@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from paimon_sink.core.conditions import Condition, ConditionError, conditions, other_setting
+from paimon_sink.core.conditions import ConditionError, ConditionTree, conditions, other_setting
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.contract import Table
 
 __all__ = ["check_session", "where_conditions"]
 
 
-def where_conditions(table: Table, text: str | None) -> list[Condition]:
+def where_conditions(table: Table, text: str | None) -> list[ConditionTree]:
     """The conditions, with values that fit the columns. A name in another case fits, where it fits one column."""
     if text is None:
         return []
@@ -21,7 +21,9 @@ def where_conditions(table: Table, text: str | None) -> list[Condition]:
         raise OptionError(f"Cannot read {table.label}: where {error}.") from None
 
 
-def check_session(row_conditions: Sequence[Condition], setting_of: Callable[[str], str | None], *, table: str) -> None:
+def check_session(
+    row_conditions: Sequence[ConditionTree], setting_of: Callable[[str], str | None], *, table: str
+) -> None:
     """Refuse conditions that Spark's own WHERE would take to mean something else in this session."""
     setting = other_setting(row_conditions, setting_of)
     if setting is not None:

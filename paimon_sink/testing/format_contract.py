@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.contract import Prepared, Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.registry import open_table, open_to_write
-from paimon_sink.formats.values import Filter, Head, Plan, PutOutcome, SnapshotDraft
+from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree, Head, Plan, PutOutcome, SnapshotDraft
 from paimon_sink.testing.contract_lake import ContractLake, SecondEngine, rows
 
 __all__ = ["FormatContract", "SecondEngineContract", "build"]
@@ -50,7 +51,7 @@ def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
     return prepared
 
 
-def read(table: Table, filters: list[Filter], columns: list[str]) -> list[dict[str, Any]]:
+def read(table: Table, filters: Sequence[FilterTree], columns: list[str]) -> list[dict[str, Any]]:
     return [
         row
         for split in table.scans.plan_splits(filters)
@@ -340,10 +341,19 @@ class FormatContract:
             pytest.param(Filter("day", Comparison.IS_NULL), [None], id="is null"),
             pytest.param(Filter("day", Comparison.IS_NOT_NULL), ["a", "b", "c"], id="is not null"),
             pytest.param(Filter("day", Comparison.EQ, "z"), [], id="no match"),
+            pytest.param(Filter("day", Comparison.STARTS_WITH, "b"), ["b"], id="like"),
+            pytest.param(
+                AnyFilter((Filter("day", Comparison.EQ, "a"), Filter("day", Comparison.IS_NULL))), ["a", None], id="or"
+            ),
+            pytest.param(
+                AllFilters((Filter("day", Comparison.NE, "b"), Filter("day", Comparison.IS_NOT_NULL))),
+                ["a", "c"],
+                id="and !=",
+            ),
         ],
     )
     def test_a_filter_on_the_partition_column_plans_only_those_partitions(
-        self, lake: ContractLake, filter_by: Filter, expected: list[str | None]
+        self, lake: ContractLake, filter_by: FilterTree, expected: list[str | None]
     ) -> None:
         partitioned = lake.with_options(partitionBy="day")
         partitioned.append(0, *(rows(number, day=day) for number, day in enumerate(["a", "b", "c", None])))
@@ -358,6 +368,15 @@ class FormatContract:
         kept = read(lake.open(), [Filter("id", Comparison.EQ, 2)], ["id"])
 
         assert {"id": 2} in kept
+
+    def test_a_filter_with_an_alternative_on_another_column_rules_out_nothing(self, lake: ContractLake) -> None:
+        partitioned = lake.with_options(partitionBy="day")
+        partitioned.append(0, rows(1, day="a"), rows(2, day="b"))
+        either = AnyFilter((Filter("day", Comparison.EQ, "a"), Filter("id", Comparison.EQ, 2)))
+
+        kept = read(partitioned.open(), [either], ["id"])
+
+        assert sorted(row["id"] for row in kept) == [1, 2]
 
     # ------------------------------------------------------------ columns that a new table cannot have
 

@@ -11,6 +11,7 @@ from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.placing import PLACING_MUTANTS
+from tests.mutants.pruning import PRUNING_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -423,6 +424,7 @@ MUTANTS = (
     ),
     *ICEBERG_MUTANTS,
     *MAINTENANCE_MUTANTS,
+    *PRUNING_MUTANTS,
     *WHERE_MUTANTS,
     *COMPACTION_MUTANTS,
     *FILES_MUTANTS,

@@ -7,12 +7,15 @@ from tests.mutants.mutant import Mutant
 __all__ = ["WHERE_MUTANTS"]
 
 CONDITIONS = "tests/core/test_conditions.py"
+TREES = "tests/core/test_condition_trees.py"
 FILTERS = "tests/read/test_pruning.py"
 READS = "tests/read/test_where.py"
 
 MEANING = "paimon_sink/core/conditions.py"
+NAMES = "paimon_sink/core/condition_names.py"
 LITERALS = "paimon_sink/core/condition_literals.py"
 WORDS = "paimon_sink/core/condition_text.py"
+PATTERNS = "paimon_sink/core/condition_patterns.py"
 ROWS = "paimon_sink/core/condition_rows.py"
 PRUNING = "paimon_sink/read/pruning.py"
 ICEBERG_PRUNING = "paimon_sink/formats/iceberg/pruning.py"
@@ -24,6 +27,8 @@ REFUSED = f"{CONDITIONS}::test_what_spark_would_answer_otherwise_is_refused_by_n
 COMPARED = f"{CONDITIONS}::test_nan_infinities_and_zeros_are_compared_as_spark_does"
 TYPED = f"{CONDITIONS}::test_a_literal_has_the_type_and_the_value_that_spark_gives_it"
 NO_FILTER = f"{FILTERS}::test_what_no_statistics_can_tell_makes_no_filter"
+THREE_VALUES = f"{TREES}::test_null_is_neither_true_nor_false"
+BINDING = f"{TREES}::test_the_words_bind_as_they_do_in_spark"
 SAME_ROWS = f"{READS}::test_the_rows_are_those_of_sparks_own_where"
 
 WHERE_MUTANTS = (
@@ -60,6 +65,99 @@ WHERE_MUTANTS = (
         "        return column.cast(domain)\n",
         (f"{CONDITIONS}::test_numbers_become_doubles_as_spark_rounds_them",),
     ),
+    Mutant(
+        "where-two-truth-values-in-or",
+        "true OR null is true",
+        ROWS,
+        "pc.or_kleene",
+        "pc.or_",
+        (THREE_VALUES,),
+    ),
+    Mutant(
+        "where-two-truth-values-in-and",
+        "NOT (false AND null) is true",
+        ROWS,
+        "pc.and_kleene",
+        "pc.and_",
+        (THREE_VALUES,),
+    ),
+    Mutant(
+        "where-null-is-false",
+        "NOT of a comparison with a null column is null",
+        ROWS,
+        "    return pc.if_else(is_known, met, pa.scalar(None, pa.bool_()))\n",
+        "    return pc.fill_null(pc.and_(is_known, met), False)\n",
+        (THREE_VALUES,),
+    ),
+    Mutant(
+        "where-a-null-literal-is-false",
+        "NOT of a comparison with NULL is null",
+        ROWS,
+        "        return pa.nulls(len(column), pa.bool_())\n",
+        "        return pa.repeat(pa.scalar(False), len(column))\n",
+        (THREE_VALUES,),
+    ),
+    Mutant(
+        "where-forgets-null-in-a-list",
+        "NOT IN with NULL in the list gives no row",
+        ROWS,
+        " if condition.has_null else column.is_valid()",
+        " if not condition.comparison else column.is_valid()",
+        (THREE_VALUES,),
+    ),
+    Mutant(
+        "where-sees-fields-of-null-structs",
+        "a field of a null struct is null",
+        ROWS,
+        "pc.struct_field(column, indices=[column.type.get_field_index(name)])",
+        "column.field(column.type.get_field_index(name))",
+        (f"{TREES}::test_a_field_of_a_null_struct_is_null_even_if_arrow_has_a_value_there",),
+    ),
+    # ------------------------------------------------------------ words
+    Mutant(
+        "where-not-binds-loosely",
+        "NOT binds closer than AND",
+        WORDS,
+        "else self._comparison()\n        return Not(part)",
+        "else self._all_of()\n        return Not(part)",
+        (BINDING,),
+    ),
+    Mutant(
+        "where-or-binds-closely",
+        "AND binds closer than OR",
+        WORDS,
+        """        parts = self._joined("AND", self._negation)
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+""",
+        """        parts = self._joined("AND", lambda: AnyOf(tuple(self._joined("OR", self._negation))))
+        return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+""",
+        (BINDING,),
+    ),
+    Mutant(
+        "where-takes-any-pattern",
+        "a pattern with a wildcard in the middle is refused",
+        PATTERNS,
+        "    if any(is_wildcard for _, is_wildcard in found):\n",
+        "    if not pattern:\n",
+        (REFUSED,),
+    ),
+    Mutant(
+        "where-takes-escaped-wildcards-for-wildcards",
+        "a backslash takes the meaning of a wildcard away",
+        PATTERNS,
+        "        yield str(escaped), False\n",
+        "        yield str(escaped), True\n",
+        (f"{TREES}::test_a_pattern_asks_for_a_beginning_or_for_the_whole",),
+    ),
+    Mutant(
+        "where-pads-patterns-of-char",
+        "the pattern of LIKE is not padded as a CHAR is",
+        MEANING,
+        "        (asked,),\n",
+        "        (asked.ljust(length or 0),),\n",
+        (f"{TREES}::test_a_pattern_meets_a_padded_char",),
+    ),
     # ------------------------------------------------------------ meaning
     Mutant(
         "where-texts-against-numbers",
@@ -72,7 +170,7 @@ WHERE_MUTANTS = (
     Mutant(
         "where-takes-any-case",
         "a name that fits two columns by case is refused",
-        MEANING,
+        NAMES,
         "    if len(similar) > 1:\n",
         "    if len(similar) > 2:\n",
         (REFUSED,),
@@ -97,8 +195,16 @@ WHERE_MUTANTS = (
         "where-char-beside-null",
         "NULL in a list of CHAR values is refused",
         MEANING,
-        "            if len(literals) < len(written.literals):\n",
-        "            if not literals:\n",
+        "        if has_null:\n",
+        "        if not literals:\n",
+        (REFUSED,),
+    ),
+    Mutant(
+        "where-char-between",
+        "BETWEEN on a CHAR column, which Spark does not pad, is refused",
+        MEANING,
+        "        if written.is_bound:\n",
+        "        if not literals:\n",
         (REFUSED,),
     ),
     Mutant(
@@ -138,7 +244,7 @@ WHERE_MUTANTS = (
         "where-prunes-above-a-float",
         "statistics that know no NaN rule nothing out from below",
         PRUNING,
-        "    if condition.comparison in _ABOVE or not all(",
+        "    if condition.comparison in _BEYOND_NAN or not all(",
         "    if not all(",
         (NO_FILTER,),
     ),
@@ -194,8 +300,8 @@ WHERE_MUTANTS = (
         "where-dotted-names-are-paths",
         "a column with a dot in its name is not looked for inside of another",
         ICEBERG_PRUNING,
-        '        if "." in condition.column:\n',
-        '        if ".." in condition.column:\n',
+        '    if "." in condition.column:\n',
+        '    if ".." in condition.column:\n',
         (SAME_ROWS,),
     ),
     Mutant(

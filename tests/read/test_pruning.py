@@ -14,7 +14,7 @@ from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.conditions import conditions
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.schema import SQL_TYPE
-from paimon_sink.formats.values import Filter
+from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree
 from paimon_sink.read.pruning import pruning_filters
 from paimon_sink.read.scan import plan, rows
 from paimon_sink.read.where import where_conditions
@@ -22,7 +22,8 @@ from tests.support import foreign, tasks
 from tests.support.engines import other_engine
 from tests.support.lake import Lake
 
-EQ, LT, LE, GT, GE, IN = (Comparison(sign) for sign in ("=", "<", "<=", ">", ">=", "in"))
+EQ, NE, LT, LE, GT, GE, IN = (Comparison(sign) for sign in ("=", "!=", "<", "<=", ">", ">=", "in"))
+STARTS_WITH, IS_NULL, IS_NOT_NULL = Comparison.STARTS_WITH, Comparison.IS_NULL, Comparison.IS_NOT_NULL
 SCHEMA = pa.schema(
     [
         ("i8", pa.int8()),
@@ -61,12 +62,29 @@ SCHEMA = pa.schema(
         ("b = true", EQ, True),
         ("d = '2026-11-01'", EQ, date(2026, 11, 1)),
         ("t < '2026-11-01 05:00:00'", LT, datetime(2026, 11, 1, 5)),
-        ("bin IS NULL", Comparison.IS_NULL, None),
+        ("bin IS NULL", IS_NULL, None),
+        ("s LIKE 'ab%'", STARTS_WITH, "ab"),
+        ("s LIKE 'ab'", EQ, "ab"),
+        ("s LIKE '%'", IS_NOT_NULL, None),
+        ("l != 5", NE, 5),
+        ("NOT p = 1.250", NE, Decimal("1.25")),
+        ("s <> 'a'", NE, "a"),
+        ("b != true", NE, True),
+        ("NOT l < 5", GE, 5),
+        ("NOT l <= 5.5", GE, 5),
+        ("NOT s > 'a'", LE, "a"),
+        ("NOT x >= 2.5", LT, 2.5),
+        ("NOT NOT l = 5", EQ, 5),
+        ("NOT bin IS NULL", IS_NOT_NULL, None),
+        ("NOT l IS NOT NULL", IS_NULL, None),
+        ("l NOT IN (5)", NE, 5),
+        ("l NOT IN (5, 5.5)", NE, 5),
     ],
 )
 def test_a_filter_has_a_value_of_the_columns_own_type(text: str, comparison: Comparison, value: Any) -> None:
     [found] = pruning_filters(conditions(text, SCHEMA), SCHEMA)
 
+    assert isinstance(found, Filter)
     assert (found.comparison, found.value) == (comparison, value)
     assert type(found.value) is type(value)
 
@@ -91,11 +109,53 @@ def test_a_filter_has_a_value_of_the_columns_own_type(text: str, comparison: Com
         "t3 < '2026-11-01'",
         "bin = X'00'",
         "st IS NULL",
+        "st.n = 5",
+        "st.n IS NULL",
         "l = NULL",
+        "NOT x < 2.5",
+        "NOT x <= 2.5",
+        "x != 2.5",
+        "x NOT IN (2.5)",
+        "l != 5.5",
+        "NOT b >= true",
+        "c != 'ab'",
+        "c LIKE 'ab%'",
+        "s NOT LIKE 'ab%'",
+        "l NOT IN (5, NULL)",
+        "l != NULL",
+        "l = 5 OR x > 2.5",
+        "NOT (l = 5 AND NOT st.n = 5)",
     ],
 )
 def test_what_no_statistics_can_tell_makes_no_filter(text: str) -> None:
     assert pruning_filters(conditions(text, SCHEMA), SCHEMA) == []
+
+
+FIVE, SIX, A, NOT_FIVE, NOT_SIX, NOT_A = (
+    Filter(name, comparison, value) for comparison in (EQ, NE) for name, value in (("l", 5), ("l", 6), ("s", "a"))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "filters"),
+    [
+        ("l = 5 AND s = 'a' AND x > 1", [FIVE, A]),
+        ("l = 5 OR s = 'a'", [AnyFilter((FIVE, A))]),
+        ("(l = 5 OR l = 6) AND s = 'a'", [AnyFilter((FIVE, SIX)), A]),
+        ("l = 5 OR (s = 'a' AND x > 1)", [AnyFilter((FIVE, A))]),
+        ("l = 5 OR (s = 'a' AND l = 6)", [AnyFilter((FIVE, AllFilters((A, SIX))))]),
+        ("NOT (l = 5 OR s = 'a')", [AllFilters((NOT_FIVE, NOT_A))]),
+        ("NOT (l = 5 AND s = 'a')", [AnyFilter((NOT_FIVE, NOT_A))]),
+        ("NOT (l = 5 OR x < 1)", [NOT_FIVE]),
+        ("NOT (l != 5 AND NOT s = 'a')", [AnyFilter((FIVE, A))]),
+        ("l NOT IN (5, 6)", [AllFilters((NOT_FIVE, NOT_SIX))]),
+        ("l BETWEEN 5 AND 6", [Filter("l", GE, 5), Filter("l", LE, 6)]),
+        ("l NOT BETWEEN 5 AND 6", [AnyFilter((Filter("l", LT, 5), Filter("l", GT, 6)))]),
+        ("l NOT BETWEEN NULL AND 6", []),
+    ],
+)
+def test_filters_are_joined_as_the_conditions_are(text: str, filters: list[FilterTree]) -> None:
+    assert pruning_filters(conditions(text, SCHEMA), SCHEMA) == filters
 
 
 # ---------------------------------------------------------------- Iceberg's partitions
@@ -165,6 +225,41 @@ def test_infinities_and_nan_are_no_filters_of_iceberg(iceberg_sqlite_lake: Lake)
 
     for value in (float("inf"), float("nan")):
         assert sum(split.rows for split in table.scans.plan_splits([Filter("f", EQ, value)])) == 2
+
+
+@pytest.mark.parametrize("place", ["local_lake", "iceberg_sqlite_lake", "memory_lake"])
+def test_alternatives_plan_the_partitions_of_each(place: str, request: pytest.FixtureRequest) -> None:
+    lake: Lake = request.getfixturevalue(place).with_options(partitionBy="day")
+    days = ["a", "ab", "b", "c", None]
+    tasks.append(lake, 0, pa.table({"id": pa.array(range(5), pa.int64()), "day": days}))
+    table = lake.open()
+
+    def planned(where: str) -> int:
+        return sum(split.rows for split in plan(table, where_conditions(table, where)))
+
+    assert planned("day = 'b' OR day IS NULL") == 2
+    assert planned("day LIKE 'a%' OR day = 'c'") == 3
+    assert planned("day NOT BETWEEN 'ab' AND 'b'") == 2
+    assert ids(lake, "day = 'b' OR id = 0") == [0, 2]
+    assert ids(lake, "day <> 'b' AND NOT (day = 'c' OR id = 0)") == [1]
+
+
+def test_alternatives_with_a_float_are_left_to_the_rows(iceberg_sqlite_lake: Lake) -> None:
+    table_rows = pa.table({"id": [0, 1, 2], "x": [-0.0, 1.5, float("nan")], "s": ["a", "b", "c"]})
+    tasks.append(iceberg_sqlite_lake, 0, table_rows)
+
+    assert ids(iceberg_sqlite_lake, "x IN (0.0, 7) OR s = 'b'") == [0, 1]
+    assert ids(iceberg_sqlite_lake, "x = 0.0 OR (s = 'c' AND id = 2)") == [0, 2]
+    assert ids(iceberg_sqlite_lake, "NOT (x != 0.0 AND s <> 'c')") == [0, 2]
+
+
+def test_many_alternatives_are_no_deep_expression(iceberg_sqlite_lake: Lake) -> None:
+    tasks.append(iceberg_sqlite_lake, 0, pa.table({"id": pa.array(range(3000), pa.int64())}))
+
+    many = range(0, 3000, 2)
+
+    assert ids(iceberg_sqlite_lake, " OR ".join(f"id = {number}" for number in many)) == list(many)
+    assert len(ids(iceberg_sqlite_lake, f"id NOT IN ({', '.join(map(str, many))})")) == 1500
 
 
 def test_float_partitions_of_another_engine_are_read_whole(local_lake: Lake) -> None:

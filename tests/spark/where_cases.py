@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from paimon_sink.core.conditions import ConditionError, conditions
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.schema import SQL_TYPE
 from paimon_sink.write.fanout import Limits
@@ -153,6 +154,33 @@ def _only_nulls(rng: Random, value: Any) -> str:
     return "NULL"
 
 
+FIELDS: dict[str, _Kind] = {
+    "st.n": _Kind(pa.int32(), *_integers(32), _whole),
+    "st.Text": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
+    "st.`x.y`": _Kind(pa.float64(), [], DOUBLES, _float),
+    "st.deep.d": _Kind(pa.date32(), DAYS, [], _date),
+    "st.deep.p": _Kind(pa.decimal128(6, 2), [Decimal("1.25"), Decimal("-1.25")], SHORT, _decimal),
+}
+"""Inside of the struct ``st``, as a condition names them."""
+
+DEEP = pa.struct([("d", pa.date32()), ("p", pa.decimal128(6, 2))])
+STRUCT = pa.struct([("n", pa.int32()), ("Text", pa.string()), ("x.y", pa.float64()), ("deep", DEEP)])
+
+
+def _structs() -> list[Any]:
+    """Every value of every field at least once, some fields null, and some structs in structs, too."""
+    n, text, double, day, price = ([None, *kind.tame, *kind.wild] for kind in FIELDS.values())
+    return [
+        {
+            "n": n[number % len(n)],
+            "Text": text[number % len(text)],
+            "x.y": double[number % len(double)],
+            "deep": {"d": day[number % len(day)], "p": price[number % len(price)]} if number % 4 else None,
+        }
+        for number in range(max(map(len, (n, text, double, day, price))))
+    ]
+
+
 LATE = "late"
 """Added to the table after its first files."""
 
@@ -181,7 +209,7 @@ KINDS: dict[str, _Kind] = {
     "a.b": _Kind(pa.int64(), *_integers(64), _whole),
     "Naïve col": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
     LATE: _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
-    "st": _Kind(pa.struct([("n", pa.int32())]), [{"n": 1}, {"n": None}], [], _only_nulls),
+    "st": _Kind(STRUCT, _structs(), [], _only_nulls),
     "li": _Kind(pa.list_(pa.int32()), [[1], []], [], _only_nulls),
     "m": _Kind(pa.map_(pa.string(), pa.int32()), [[("k", 1)], []], [], _only_nulls),
 }
@@ -206,6 +234,7 @@ class Case:
     lake: Lake
     described: str
     pools: Mapping[str, Sequence[Any]]
+    schema: pa.Schema
 
 
 def make_table(rng: Random, warehouse: str, table_format: str) -> Case:
@@ -231,7 +260,8 @@ def make_table(rng: Random, warehouse: str, table_format: str) -> Case:
             if tame:
                 raise
             continue
-        return Case(lake, f"{table_format} {extra}", pools)
+        pools |= {name: [*kind.tame, *kind.wild] for name, kind in FIELDS.items()}
+        return Case(lake, f"{table_format} {extra}", pools, lake.open().schema)
     raise AssertionError(partition_by)
 
 
@@ -275,27 +305,82 @@ def _count(value: Any, kind: pa.DataType) -> int | None:
 # ---------------------------------------------------------------- conditions
 
 
+ALL_KINDS = KINDS | FIELDS
+COMPARED = [name for name, kind in ALL_KINDS.items() if kind.spell is not _only_nulls]
+TEXT_COLUMNS = [name for name, kind in ALL_KINDS.items() if pa.types.is_string(kind.type)]
+
+
 def condition(rng: Random, case: Case) -> str:
-    joined = rng.choice([" AND ", " and ", "\n  And\t"])
-    return joined.join(_comparison(rng, case) for _ in range(rng.choice([1, 1, 1, 2, 3])))
+    """One comparison, or some of them joined in any way: with and without parentheses, so that precedence counts."""
+    depth = rng.choice([0, 0, 1, 1, 1, 2, 2, 3])
+    return _comparison(rng, case) if depth == 0 else _joined(rng, case, depth)
+
+
+def _joined(rng: Random, case: Case, depth: int) -> str:
+    parts = [_part(rng, case, depth - 1) for _ in range(rng.choice([1, 2, 2, 3]))]
+    text = parts[0]
+    for part in parts[1:]:
+        text += rng.choice([" AND ", " and ", "\n  And\t", " OR ", " or ", " OR\n"]) + part
+    return text
+
+
+def _part(rng: Random, case: Case, depth: int) -> str:
+    negation = rng.choice(["", "", "", "NOT ", "not ", "NOT NOT "])
+    if depth > 0 and rng.random() < 0.6:
+        return f"{negation}({_joined(rng, case, depth)})"
+    # One that is refused would have the whole refused.
+    drawn = (_comparison(rng, case) for _ in range(20))
+    accepted = next((text for text in drawn if _is_accepted(text, case.schema)), "id > 0")
+    return negation + accepted
+
+
+def _is_accepted(text: str, schema: pa.Schema) -> bool:
+    try:
+        return bool(conditions(text, schema))
+    except ConditionError:
+        return False
 
 
 def _comparison(rng: Random, case: Case) -> str:
-    name = rng.choice(list(KINDS))
-    spelled = name if name.isidentifier() and rng.random() < 0.7 else f"`{name}`"
-    spelled = spelled.upper() if rng.random() < 0.1 else spelled
+    name = rng.choice(list(ALL_KINDS))
+    spelled = _spelled(rng, name)
+    negation = rng.choice(["", "", "NOT ", "not "])
     kind = rng.random()
-    if kind < 0.08 or KINDS[name].spell is _only_nulls:
+    if kind < 0.08 or name not in COMPARED:
         return f"{spelled} IS {rng.choice(['', 'NOT '])}NULL"
-    if kind < 0.3:
+    if kind < 0.25:
         several = rng.choice([1, 2, 3, 12])
-        return f"{spelled} in ({', '.join(_literal(rng, case, name) for _ in range(several))})"
-    return f"{spelled} {rng.choice(['=', '==', '<', '<=', '>', '>='])} {_literal(rng, case, name)}"
+        return f"{spelled} {negation}in ({', '.join(_literal(rng, case, name) for _ in range(several))})"
+    if kind < 0.4:
+        return f"{spelled} {negation}BETWEEN {_literal(rng, case, name)} AND {_literal(rng, case, name)}"
+    if kind < 0.6 and name in TEXT_COLUMNS:
+        return f"{spelled} {negation}{rng.choice(['LIKE', 'like'])} {_pattern(rng, case, name)}"
+    sign = rng.choice(["=", "==", "<", "<=", ">", ">=", "!=", "<>"])
+    return f"{spelled} {sign} {_literal(rng, case, name)}"
+
+
+def _spelled(rng: Random, name: str) -> str:
+    if name in FIELDS:
+        spelled = name if rng.random() < 0.7 else name.replace("st.", "`st`.")
+    else:
+        spelled = name if name.isidentifier() and rng.random() < 0.7 else f"`{name}`"
+    return spelled.upper() if rng.random() < 0.1 else spelled
 
 
 def _literal(rng: Random, case: Case, name: str) -> str:
     if rng.random() < 0.02:
         return "NULL"
     # Now and then a value of another column, of a type that fits or does not.
-    source = name if rng.random() < 0.95 else rng.choice([n for n in KINDS if KINDS[n].spell is not _only_nulls])
-    return KINDS[source].spell(rng, rng.choice(list(case.pools[source])))
+    source = name if rng.random() < 0.95 else rng.choice(COMPARED)
+    return ALL_KINDS[source].spell(rng, rng.choice(list(case.pools[source])))
+
+
+def _pattern(rng: Random, case: Case, name: str) -> str:
+    """The beginning of a value that there is, or all of it; rarely with a wildcard that is refused."""
+    value: str = rng.choice(list(case.pools[name]))
+    asked = value[: rng.choice([0, 1, 2, 15, 16, 17, 30])]
+    for special in "\\%_":
+        asked = asked.replace(special, "\\" + special)
+    pattern = asked + rng.choice(["%", "%", "%", "", "  %", "%%", "b%"]) + rng.choice(["", "", "", "", "", "_"])
+    escaped = pattern.replace("\\", "\\\\").replace("'", rng.choice(["\\'", "''"]))
+    return f"'{escaped}'"

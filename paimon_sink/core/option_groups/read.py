@@ -34,12 +34,12 @@ class ReadOptions(OptionGroup):
         "where",
         parse=values.condition,
         doc=(
-            "Read only the rows that meet these conditions: comparisons (`=`, `<`, `<=`, `>`, `>=`, `IN (…)`, `IS "
-            "NULL`, `IS NOT NULL`) of columns with values, joined by `AND`. The rows are those of Spark's own WHERE, "
-            "or the condition is refused by name. Files that cannot hold such rows are not opened: in Paimon by "
-            "partition, in Iceberg by partition and by statistics."
+            "Read only the rows that meet this condition: comparisons (`=`, `!=`, `<`, `<=`, `>`, `>=`, `IN (…)`, "
+            "`BETWEEN`, `LIKE 'prefix%'`, `IS NULL`) of columns and of fields of structs with values, joined by `AND`, "
+            "`OR` and `NOT`. The rows are those of Spark's own WHERE, or the condition is refused by name. Files that "
+            "cannot hold such rows are not opened: in Paimon by partition, in Iceberg by partition and by statistics."
         ),
-        example="day >= '2026-11-01' AND amount > 10",
+        example="day >= '2026-11-01' AND (amount > 10 OR note IS NOT NULL)",
         purposes=READS,
         instead=_CHOOSES_WHAT_IS_READ,
     )

@@ -22,11 +22,11 @@ from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
 from paimon_sink.formats.iceberg.read import partition_test, split_of
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
-from paimon_sink.formats.values import Filter, LiveFile
+from paimon_sink.formats.values import FilterTree, LiveFile
 
 
 def live_files(
-    native: NativeTable, head: Snapshot, filters: Sequence[Filter], *, relative: Callable[[str], str], table: str
+    native: NativeTable, head: Snapshot, filters: Sequence[FilterTree], *, relative: Callable[[str], str], table: str
 ) -> list[LiveFile]:
     """The data files of a snapshot that were written with the partitioning of today, oldest first."""
     manifests = read_manifests(head, native.io)

@@ -26,7 +26,7 @@ from paimon_sink.formats.iceberg.file_scan import scan_file
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
-from paimon_sink.formats.values import Filter, Split
+from paimon_sink.formats.values import FilterTree, Split
 
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
 _SPLIT_BYTES = 128 << 20
@@ -34,7 +34,9 @@ _OPEN_COST_BYTES = 4 << 20
 """What opening one more file counts for: thousands of small files still make many splits."""
 
 
-def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Filter], *, label: str) -> list[Split]:
+def plan_splits(
+    native: NativeTable, head: Snapshot | None, filters: Sequence[FilterTree], *, label: str
+) -> list[Split]:
     """The files of a snapshot that may hold rows the filters let through, a few to a split."""
     if head is None:
         return []
@@ -66,7 +68,7 @@ def plan_splits(native: NativeTable, head: Snapshot | None, filters: Sequence[Fi
     return [_split(native, group, within) for group in _packed(tasks)]
 
 
-def partition_test(native: NativeTable, filters: Sequence[Filter]) -> Callable[[Record], bool]:
+def partition_test(native: NativeTable, filters: Sequence[FilterTree]) -> Callable[[Record], bool]:
     """Whether the filters leave a partition of the default spec. All of its files, whatever their bounds are."""
     usable = plain_filters(native, filters)
     spec, schema = native.spec(), native.schema()

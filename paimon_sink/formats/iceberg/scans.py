@@ -14,7 +14,7 @@ from paimon_sink.formats.contract import Scans
 from paimon_sink.formats.iceberg.compacting import live_files
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.read import plan_splits, read_split
-from paimon_sink.formats.values import Filter, LiveFile, Split
+from paimon_sink.formats.values import FilterTree, LiveFile, Split
 
 
 class IcebergScans(Scans):
@@ -22,7 +22,7 @@ class IcebergScans(Scans):
         self._handle = handle
         self._schema_id = handle.native.metadata.current_schema_id
 
-    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         native = self._handle.load()
         head = self._readable_head(native.metadata)
         return plan_splits(native, head, filters, label=self._handle.label)
@@ -30,7 +30,7 @@ class IcebergScans(Scans):
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return read_split(self._handle.native, split, columns, self._handle.schema, label=self._handle.label)
 
-    def list_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+    def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         handle = self._handle
         native = handle.load()
         metadata = native.metadata

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from operator import eq, ge, gt, le, lt
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.errors import TableChangedError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.schema import as_schema
 from paimon_sink.core.strict_json import read_json
+from paimon_sink.formats.bounds import Bounds, may_hold
 from paimon_sink.formats.contract import Scans
 from paimon_sink.formats.memory.handle import MemoryHandle
-from paimon_sink.formats.values import Filter, LiveFile, Split
-
-_COMPARE = {Comparison.EQ: eq, Comparison.LT: lt, Comparison.LE: le, Comparison.GT: gt, Comparison.GE: ge}
+from paimon_sink.formats.values import FilterTree, LiveFile, Split
 
 
 class MemoryScans(Scans):
     def __init__(self, handle: MemoryHandle) -> None:
         self._handle = handle
 
-    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         return [Split(file.entry, file.rows) for file in self._files(filters)]
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -39,7 +35,7 @@ class MemoryScans(Scans):
             for batch in file.iter_batches(columns=[name for name in names.values() if name is not None]):
                 yield _as_asked(batch, schema, names)
 
-    def list_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+    def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         if self._handle.state.schema_id != self._handle.schema_id:
             raise TableChangedError(
                 f"The columns of {self._handle.label} changed while it was in use. Nothing was done; run it again."
@@ -49,31 +45,28 @@ class MemoryScans(Scans):
             for file in self._files(filters)
         ]
 
-    def _files(self, filters: Sequence[Filter]) -> list[DataFile]:
+    def _files(self, filters: Sequence[FilterTree]) -> list[DataFile]:
         newest = self._handle.state.newest
         return [] if newest is None else [file for file in newest.files if self._may_match(file, filters)]
 
-    def _may_match(self, file: DataFile, filters: Sequence[Filter]) -> bool:
+    def _may_match(self, file: DataFile, filters: Sequence[FilterTree]) -> bool:
         labels = dict(zip(self._handle.partition_columns, file.partition, strict=True))
-        return all(
-            _may_hold(condition, labels[condition.column], self._handle.schema.field(condition.column).type)
-            for condition in filters
-            if condition.column in labels
-        )
+
+        def bounds_of(column: str) -> Bounds | None:
+            known = column in labels
+            return _partition_bounds(labels[column], self._handle.schema.field(column).type) if known else None
+
+        return may_hold(filters, bounds_of)
 
 
-def _may_hold(condition: Filter, label: str | None, data_type: pa.DataType) -> bool:
-    """Whether a partition may hold rows that a filter asks for. Times have no one spelling: they rule out nothing."""
-    if condition.comparison is Comparison.IS_NULL:
-        return label is None
-    if label is None or condition.comparison is Comparison.IS_NOT_NULL:
-        return label is not None
+def _partition_bounds(label: str | None, data_type: pa.DataType) -> Bounds:
+    """What the label of a partition says of its rows. Times have no one spelling."""
+    if label is None:
+        return Bounds(null_count=1, rows=1)
     if pa.types.is_timestamp(data_type) or pa.types.is_time(data_type):
-        return True
-    value: Any = pa.scalar(label).cast(data_type).as_py()
-    if condition.comparison is Comparison.IN:
-        return value in condition.value
-    return bool(_COMPARE[condition.comparison](value, condition.value))
+        return Bounds(null_count=0, rows=1)
+    value = pa.scalar(label).cast(data_type).as_py()
+    return Bounds(value, value, null_count=0, rows=1)
 
 
 def _as_asked(batch: pa.RecordBatch, schema: pa.Schema, names: Mapping[str, str | None]) -> pa.RecordBatch:

@@ -10,16 +10,25 @@ from pypaimon.common.predicate_builder import PredicateBuilder
 from pypaimon.table.file_store_table import FileStoreTable
 
 from paimon_sink.core.condition_text import Comparison
-from paimon_sink.formats.values import Filter
+from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree
 
 
-def partition_predicate(filters: Sequence[Filter], native: FileStoreTable, schema: pa.Schema) -> Any:
+def partition_predicate(filters: Sequence[FilterTree], native: FileStoreTable, schema: pa.Schema) -> Any:
     """All of the filters that rule partitions out, or None when none does."""
     builder = PredicateBuilder(native.partition_keys_fields)
-    usable = [
-        condition for condition in filters if condition.column in native.partition_keys and _prunes(condition, schema)
-    ]
-    return PredicateBuilder.and_predicates([_predicate(builder, condition) for condition in usable]) if usable else None
+    return _tree(AllFilters(tuple(filters)), builder, schema)
+
+
+def _tree(pruning: FilterTree, builder: PredicateBuilder, schema: pa.Schema) -> Any:
+    if isinstance(pruning, Filter):
+        is_usable = pruning.column in builder.field_names and _prunes(pruning, schema)
+        return _predicate(builder, pruning) if is_usable else None
+    found = [_tree(part, builder, schema) for part in pruning.parts]
+    known = [part for part in found if part is not None]
+    if isinstance(pruning, AnyFilter):
+        # One alternative that is not about partitions may be met in any of them.
+        return PredicateBuilder.or_predicates(known) if len(known) == len(found) else None
+    return PredicateBuilder.and_predicates(known)
 
 
 def _prunes(condition: Filter, schema: pa.Schema) -> bool:
@@ -38,6 +47,8 @@ def _predicate(builder: PredicateBuilder, condition: Filter) -> Any:
     match condition.comparison:
         case Comparison.EQ:
             return builder.equal(column, value)
+        case Comparison.NE:
+            return builder.not_equal(column, value)
         case Comparison.LT:
             return builder.less_than(column, value)
         case Comparison.LE:
@@ -48,6 +59,8 @@ def _predicate(builder: PredicateBuilder, condition: Filter) -> Any:
             return builder.greater_or_equal(column, value)
         case Comparison.IN:
             return builder.is_in(column, list(value))
+        case Comparison.STARTS_WITH:
+            return builder.startswith(column, value)
         case Comparison.IS_NULL:
             return builder.is_null(column)
         case Comparison.IS_NOT_NULL:

@@ -12,14 +12,14 @@ from paimon_sink.formats.contract import Scans
 from paimon_sink.formats.paimon.compacting import is_rewritable, live_file, require_no_deletes
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.predicates import partition_predicate
-from paimon_sink.formats.values import Filter, LiveFile, Split
+from paimon_sink.formats.values import FilterTree, LiveFile, Split
 
 
 class PaimonScans(Scans):
     def __init__(self, handle: PaimonHandle) -> None:
         self._handle = handle
 
-    def plan_splits(self, filters: Sequence[Filter]) -> list[Split]:
+    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         native = self._handle.native
         builder = native.new_read_builder()
         predicate = partition_predicate(filters, native, self._handle.schema)
@@ -33,7 +33,7 @@ class PaimonScans(Scans):
         builder = native.new_read_builder().with_projection(list(columns))
         yield from builder.new_read().to_arrow_batch_reader([native_split])
 
-    def list_live_files(self, filters: Sequence[Filter]) -> list[LiveFile]:
+    def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         handle = self._handle
         newest = handle.snapshots.newest()
         if newest is None:
