@@ -217,7 +217,8 @@ fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CO
 # ---------------------------------------------------------------- benchmarks
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
-BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile growth
+BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
+	read read-balance read-memory growth
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -239,6 +240,22 @@ bench-bytes: java $(PLOTS41) ## Only the size of what each writes (BENCH_ARGS=�
 bench-throughput-newest: java $(PLOTS) ## Batch and stream on the newest Spark, without the JVM connectors (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/throughput.py batch --no-jvm $(BENCH_ARGS)
 	@$(VENV)/bin/python benchmarks/throughput.py stream --no-jvm $(BENCH_ARGS)
+
+.PHONY: bench-read
+bench-read: java $(PLOTS41) ## Queries on a table, beside Spark's Parquet on the same files and the Iceberg JVM connector (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/read.py $(BENCH_ARGS)
+
+.PHONY: bench-read-newest
+bench-read-newest: java $(PLOTS) ## The same on the newest Spark, without the JVM connector (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/read.py --no-jvm $(BENCH_ARGS)
+
+.PHONY: bench-read-balance
+bench-read-balance: java $(PLOTS) ## How evenly the tasks of a read share one large file among small ones (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/read.py --balance $(BENCH_ARGS)
+
+.PHONY: bench-read-memory
+bench-read-memory: $(PLOTS) ## Peak memory of a reading task for a file and one 20 times as large (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/read.py --memory $(BENCH_ARGS)
 
 .PHONY: bench-replay
 bench-replay: java $(PLOTS41) ## Who doubles the rows of a replayed batch (BENCH_ARGS=…)

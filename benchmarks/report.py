@@ -28,12 +28,14 @@ __all__ = [
     "TURNS",
     "Bar",
     "Line",
+    "Panel",
     "Took",
     "bars",
     "machine",
     "markdown",
     "median",
     "median_ms",
+    "panels",
     "plot",
     "save",
     "show",
@@ -209,6 +211,42 @@ def bars(name: str, found: Sequence[Bar], *, title: str, x: str, to: Path) -> Pa
     axes.grid(visible=True, axis="x", color="#dddddd", linewidth=0.7)
     axes.set_axisbelow(True)
     return _saved(pyplot, figure, axes, to / f"{name}.png")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Bars among others that are about something else. A label without a bar keeps its line empty."""
+
+    title: str
+    bars: Sequence[Bar]
+
+
+def panels(name: str, grid: Sequence[Sequence[Panel]], *, title: str, x: str, to: Path) -> Path | None:
+    """Lying bars in rows and columns. All panels of a row have the same labels; 1 is marked."""
+    pyplot = _pyplot()
+    if pyplot is None:
+        return None
+    labels = [list(dict.fromkeys(bar.label for panel in row for bar in panel.bars)) for row in grid]
+    tall, wide = [0.9 + 0.26 * len(row) for row in labels], max(len(row) for row in grid)
+    figure, found = pyplot.subplots(
+        len(grid), wide, figsize=(1.2 + 3 * wide, 0.6 + sum(tall)), dpi=120, height_ratios=tall, squeeze=False
+    )
+    for row, names, row_axes in zip(grid, labels, found, strict=True):
+        for panel, axes in zip(row, row_axes, strict=False):
+            places = [names.index(bar.label) for bar in panel.bars]
+            colours = [_COLOURS[0] if bar.ours else _OTHERS for bar in panel.bars]
+            drawn = axes.barh(places, [bar.value for bar in panel.bars], color=colours, height=0.65)
+            axes.bar_label(drawn, labels=[bar.note for bar in panel.bars], padding=3, fontsize=8)
+            axes.axvline(1, color="#555555", linewidth=0.8)
+            axes.set_title(panel.title, loc="left", fontsize=9)
+            axes.set_xlim(0, max(bar.value for bar in panel.bars) * 1.35 or 1)
+            axes.set_ylim(len(names) - 0.4, -0.6)
+            axes.set_yticks(range(len(names)), names if axes is row_axes[0] else [""] * len(names), fontsize=8)
+            axes.tick_params(axis="x", labelsize=8)
+            axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+    figure.supxlabel(x, fontsize=9)
+    return _saved(pyplot, figure, found[0][0], to / f"{name}.png")
 
 
 def _pyplot() -> Any:

@@ -21,7 +21,18 @@ from benchmarks.drain import DrainSource
 from benchmarks.rows import SPARK_SCHEMA
 from integration.jars import ICEBERG_SPARK, PAIMON_SPARK, Jar, JarError
 
-__all__ = ["BY_KEY", "LEVEL", "ByRows", "Place", "Sink", "UnknownSinkError", "chosen", "session_conf", "sinks"]
+__all__ = [
+    "BY_KEY",
+    "LEVEL",
+    "ByRows",
+    "Place",
+    "Sink",
+    "UnknownSinkError",
+    "check_jar",
+    "chosen",
+    "session_conf",
+    "sinks",
+]
 
 LEVEL = 3
 """Of zstd: what Spark's Parquet sink and Iceberg's JVM connector take by default."""
@@ -30,7 +41,7 @@ _JVM_SPARK = "4.1"
 
 
 class UnknownSinkError(ValueError):
-    """Somebody asked for a sink that cannot run here."""
+    """Somebody asked for a sink, or a reader, that cannot run here."""
 
 
 @dataclass(frozen=True)
@@ -299,14 +310,18 @@ def chosen(keys: Iterable[str] | None, say: Callable[[str], object]) -> list[typ
 
 
 def _check(kind: type[Sink]) -> None:
-    if kind.jar is None:
-        return
+    if kind.jar is not None:
+        check_jar(kind.name, kind.jar)
+
+
+def check_jar(name: str, jar: Jar) -> None:
+    """Raise ``UnknownSinkError`` where a JVM connector cannot run."""
     if not pyspark.__version__.startswith(_JVM_SPARK + "."):
-        raise UnknownSinkError(f"{kind.name} runs here on Spark {_JVM_SPARK}, and this is {pyspark.__version__}.")
+        raise UnknownSinkError(f"{name} runs here on Spark {_JVM_SPARK}, and this is {pyspark.__version__}.")
     try:
-        kind.jar.path()
+        jar.path()
     except JarError as error:
-        raise UnknownSinkError(f"{kind.name}: {error}") from error
+        raise UnknownSinkError(f"{name}: {error}") from error
 
 
 def session_conf(kinds: Sequence[type[Sink]], directory: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.peak import peak_bytes
 from benchmarks.rows import SCHEMA, batches
 from tests.support.lake import Lake
 from tests.support.tasks import write
@@ -48,26 +48,11 @@ def run(options: Mapping[str, str], rows: int, *, quantities: int = 100) -> Task
 def _work(options: Mapping[str, str], rows: int, quantities: int) -> Task:
     """In the process that is measured. A first row brings all imports: libraries are loaded where they are used."""
     write(Lake(options, "bench.first"), batches(1), SCHEMA)
-    before, started = _peak_bytes(), time.perf_counter()
+    before, started = peak_bytes(), time.perf_counter()
     message = write(Lake(options, "bench.task"), batches(rows, quantities=quantities), SCHEMA)
     seconds = time.perf_counter() - started
     assert sum(file.rows for file in message.files) == rows
-    return Task(before, _peak_bytes(), seconds, len(message.files))
-
-
-def _peak_bytes() -> int:
-    """Of this process alone. What getrusage says may be the peak of the parent, from before this program was loaded."""
-    for line in _status():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def _status() -> list[str]:
-    try:
-        return Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return []
+    return Task(before, peak_bytes(), seconds, len(message.files))
 
 
 if __name__ == "__main__":
