@@ -18,6 +18,8 @@
         ├── CommitUserConflictError  the commit user belongs to another query
         ├── LedgerLostError          whether the batch is in can no longer be found out
         ├── FilesReplacedError       files that a compaction read are no longer in the table
+        ├── SnapshotExpiredError     a snapshot that a read asks for is gone
+        ├── SourceChangedError       a snapshot in the range of a read took rows out
         └── TableChangedError        dropped, recreated or evolved under the batch
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
@@ -41,6 +43,8 @@ __all__ = [
     "PwcError",
     "RefusedError",
     "SchemaMismatchError",
+    "SnapshotExpiredError",
+    "SourceChangedError",
     "StaleBatchError",
     "StorageError",
     "TableChangedError",
@@ -125,6 +129,14 @@ class FilesReplacedError(RefusedError):
 
     A refusal, not a conflict: a conflict is retried with the same plan, and this plan can never be committed.
     """
+
+
+class SnapshotExpiredError(RefusedError):
+    """A snapshot that a read asks for has expired."""
+
+
+class SourceChangedError(RefusedError):
+    """A snapshot in the range that a read asks for took rows out of the table."""
 
 
 class TableChangedError(RefusedError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from paimon_sink.core.names import has_control_characters, split_outside_quotes, unquote
@@ -20,6 +21,7 @@ __all__ = [
     "choice",
     "codec",
     "column",
+    "column_names",
     "columns",
     "commit_user",
     "condition",
@@ -27,15 +29,21 @@ __all__ = [
     "duration_ms",
     "listeners",
     "location",
+    "moment_ms",
     "never_true_yet",
     "plain_text",
     "size_bytes",
+    "snapshot_id",
     "transforms_in",
     "word",
     "words",
 ]
 
 L = TypeVar("L", bound=str)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LONGEST_MS = 15
 
 HIGHEST_IDENTIFIER = 2**63 - 1
 """Ledgers keep numbers of 64 bits, and the highest is a mark in more than one of them. So it is refused, by what the
@@ -214,6 +222,41 @@ def column(text: str) -> str:
     if len(names) > 1 or isinstance(names[0], TransformText):
         raise BadValueError(f"must be one column, not {quoted(text)}. Back-quote a name with commas or parentheses.")
     return names[0]
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """Columns by their names, separated by commas."""
+    names = columns(text)
+    for name in names:
+        if isinstance(name, TransformText):
+            raise BadValueError(f"must be columns, not {quoted(name)}. Back-quote a name with parentheses.")
+    return names
+
+
+def snapshot_id(text: str) -> int:
+    number = text.strip()
+    if not re.fullmatch(r"[0-9]{1,19}", number, re.ASCII) or int(number) > HIGHEST_IDENTIFIER:
+        raise BadValueError(f"must be the id of a snapshot, a whole number, not {quoted(text)}.")
+    return int(number)
+
+
+def moment_ms(text: str) -> int:
+    """A time as milliseconds since 1970: given so, or as ISO 8601 with its offset."""
+    given = text.strip()
+    if given.isascii() and given.isdigit() and len(given) <= _LONGEST_MS:
+        return int(given)
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError:
+        raise BadValueError(
+            f"must be a time such as 2026-11-16T05:00:00Z, or milliseconds since 1970, not {quoted(text)}."
+        ) from None
+    if moment.tzinfo is None:
+        raise BadValueError(
+            f"is another time in every time zone: {quoted(text)}. Add its offset: {moment.isoformat()}Z, or "
+            f"{moment.isoformat()}+01:00."
+        )
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def is_transform(part: str) -> bool:

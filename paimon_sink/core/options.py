@@ -93,6 +93,7 @@ class Options:
             *_commit_problems(given, purpose),
             *_switch_problems(given, purpose),
             *_watermark_problems(given),
+            *_version_problems(given),
             *_listener_problems(given, purpose, parsed.listeners),
         ]
         if problems:
@@ -101,6 +102,28 @@ class Options:
 
 
 # ---------------------------------------------------------------- rules over several options
+
+
+_ONE_SNAPSHOT = ("versionAsOf", "timestampAsOf")
+_FIRST, _LAST = ("startingVersion", "startingTimestamp"), ("endingVersion", "endingTimestamp")
+
+
+def _version_problems(given: Given) -> list[str]:
+    """A read is of one snapshot, or of one range, and each is named in one way."""
+    problems = [
+        f"{' and '.join(pair)} contradict each other; give one of them."
+        for pair in (_ONE_SNAPSHOT, _FIRST, _LAST)
+        if all(map(given.has, pair))
+    ]
+    snapshot, first, last = ([key for key in keys if given.has(key)] for keys in (_ONE_SNAPSHOT, _FIRST, _LAST))
+    if snapshot and (first or last):
+        problems.append(
+            f"{snapshot[0]} and {(first or last)[0]} contradict each other; a read is of one snapshot, or of a range."
+        )
+    for key in (*last, *(["skipChangeCommits"] if given.has("skipChangeCommits") else [])):
+        if not first:
+            problems.append(f"{key} does nothing without startingVersion or startingTimestamp; give one of them.")
+    return problems
 
 
 def _location_problems(given: Given) -> list[str]:

@@ -5,7 +5,7 @@ A format opens or creates a :class:`Table`. A table is what it is (identity, sch
 
 * ``files``: where a task's data files go and how the format describes them (:class:`DataFiles`);
 * ``commits``: what the coordinator publishes through (:class:`Commits`, :class:`Commit`, :class:`Prepared`);
-* ``scans``: reading the newest snapshot (:class:`Scans`);
+* ``scans``: reading a snapshot or a range of them (:class:`Scans`, :class:`SnapshotScan`);
 * ``upkeep``: history, expiry and audits (:class:`Upkeep`);
 * ``refs``: what listeners do, tags and the catalog's list of partitions (:class:`Refs`);
 * ``side_files``: small files of ours beside the table's own (:class:`~paimon_sink.formats.side_files.SideFiles`).
@@ -36,6 +36,8 @@ from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 from paimon_sink.formats.side_files import SideFiles
 from paimon_sink.formats.values import (
+    NEWEST,
+    AsOf,
     ClosedFile,
     Expired,
     FilterTree,
@@ -45,6 +47,7 @@ from paimon_sink.formats.values import (
     PutOutcome,
     SnapshotDraft,
     SnapshotInfo,
+    SnapshotRange,
     Split,
 )
 from paimon_sink.storage.store import Store
@@ -178,16 +181,54 @@ class Commits(ABC):
 # ---------------------------------------------------------------- scan
 
 
+class SnapshotScan(ABC):
+    """One snapshot, or the appends of a range of them: the columns it has, and its rows in splits."""
+
+    snapshot_id: int | None
+    """None: the table has no snapshot yet, and no rows. Of a range, the last."""
+    committed_ms: int | None
+    schema: pa.Schema
+    field_ids: Mapping[str, int]
+    """Of each column. It stays the same when a column is renamed, and is never given to another."""
+
+    @abstractmethod
+    def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+        """Each file by itself where it can be read so, without those that ``filters`` rule out, in a stable order."""
+
+
 class Scans(ABC):
     """What readers use, and whoever asks which files the newest snapshot has."""
 
     @abstractmethod
-    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
-        """The newest snapshot in pieces, without those that ``filters`` rule out."""
+    def at(self, as_of: AsOf) -> SnapshotScan:
+        """The snapshot asked for. Raises ``OptionError`` where there never was one, else ``SnapshotExpiredError``."""
+
+    @abstractmethod
+    def appended(self, span: SnapshotRange) -> SnapshotScan:
+        """What the snapshots of a range added, with the columns of its last.
+
+        Snapshots that only put rows into other files add none. Raises ``SnapshotExpiredError`` when one of the range is
+        gone, and ``SourceChangedError`` at one that took rows out, unless those are passed over.
+        """
 
     @abstractmethod
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of a split, with the table's own types."""
+        """The rows of a split, with the types of the snapshot's columns."""
+
+    def cut(self, split: Split) -> list[Split]:
+        """The split at the row groups of its file, where it has several and can be read by them."""
+        return [split]
+
+    def are_plain(self, splits: Sequence[Split]) -> bool:
+        """Whether each is a Parquet file, all rows of which are in, and whose columns are found by their names.
+
+        Then any reader of Parquet gives the rows, with null in a column that a file does not have.
+        """
+        return False
+
+    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+        """The newest snapshot in splits."""
+        return self.at(NEWEST).splits(filters)
 
     def live_files(self, filters: Sequence[FilterTree] = ()) -> list[LiveFile]:
         """The data files of the newest snapshot, oldest first, without those that ``filters`` rule out.
@@ -257,6 +298,10 @@ class Refs(ABC):
         """All names that were given."""
 
     @abstractmethod
+    def tags(self) -> dict[str, int]:
+        """The snapshot that each name was given to, also where it is kept by its tag alone."""
+
+    @abstractmethod
     def drop_tag(self, name: str) -> None:
         """Take a name away. That there is none is fine. Files that only it kept are for `clean`."""
 
@@ -297,6 +342,10 @@ class Table:
     upkeep: Upkeep
     refs: Refs
     side_files: SideFiles
+
+    def full_path(self, path: str) -> str:
+        """The whole path of a file that is named relative to the table. One elsewhere has its whole path already."""
+        return path if path.startswith("/") or "://" in path else self.store.join(self.location, path)
 
 
 class Format(ABC):

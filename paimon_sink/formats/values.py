@@ -195,11 +195,42 @@ FilterTree: TypeAlias = Filter | AllFilters | AnyFilter
 
 
 @dataclass(frozen=True)
+class AsOf:
+    """Which snapshot is read: the one of an id or a tag, or the newest at a time. Neither: the newest."""
+
+    version: str | None = None
+    at_ms: int | None = None
+
+
+NEWEST = AsOf()
+
+
+@dataclass(frozen=True)
+class SnapshotRange:
+    """The snapshots whose added rows are read, both ends included: an id or a time each. The last may be open."""
+
+    first: int | None = None
+    last: int | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+    skip_changes: bool = False
+    """Whether snapshots that took rows out are passed over. Else one in the range is an error."""
+
+
+@dataclass(frozen=True)
 class Split:
-    """A piece of one snapshot that one reader task reads. ``body`` is the format's own encoding."""
+    """A piece of one snapshot: what cannot be cut, or a file that can. ``body`` is the format's own encoding."""
 
     body: bytes
     rows: int
+    size_bytes: int = 0
+    path: str | None = None
+    """The file, where it is one: relative to the table if it is in there. None: several that are merged."""
+    snapshot_id: int | None = None
+    """The snapshot it is read from; in a range, the one that added it."""
+    committed_ms: int | None = None
+    row_groups: tuple[int, ...] | None = None
+    """Of a Parquet file, by their position. None: all."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +247,7 @@ class LiveFile:
     @property
     def split(self) -> Split:
         """What reads this file alone."""
-        return Split(self.encode(), self.rows)
+        return Split(self.encode(), self.rows, self.size_bytes, self.path)
 
 
 # ---------------------------------------------------------------- expiry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_sink.commit.dispatch import current_journal
 from paimon_sink.commit.journal import ListenerJournal, ListenerProgress
@@ -24,6 +24,8 @@ class Reading:
     ledger: Mapping[str, LedgerEntry]
     journals: Mapping[str, ListenerJournal]
     """By commit user. Those without listeners have none."""
+    tags: Mapping[str, int] = field(default_factory=dict)
+    """The snapshot of each tag."""
 
     def history(self, *, now_ms: int, user: str | None) -> History:
         """The figures of all snapshots, or of one user's."""
@@ -31,7 +33,12 @@ class Reading:
 
 
 def read_table(
-    table: Table, *, user: str | None = None, cached: Sequence[SnapshotInfo] = (), newest: int | None = None
+    table: Table,
+    *,
+    user: str | None = None,
+    cached: Sequence[SnapshotInfo] = (),
+    newest: int | None = None,
+    with_tags: bool = False,
 ) -> Reading:
     """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
     # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
@@ -46,6 +53,7 @@ def read_table(
         snapshots=table.upkeep.history(cached=cached, newest=newest),
         ledger=ledger,
         journals={name: _journal(table, name, entry) for name, entry in with_journal.items()},
+        tags=table.refs.tags() if with_tags else {},
     )
 
 

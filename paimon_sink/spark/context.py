@@ -22,6 +22,9 @@ A worker's own directory shows nothing: on a cluster it is one of each executor,
 and neither lasts. What runs beside the driver to plan and to commit is not given the master.
 """
 
+PARALLELISM = "PWC_PARALLELISM"
+"""Set for the workers of a classic session: how many tasks it runs at once, when it registered the source."""
+
 _PLANNER = "pyspark.sql.worker.write_into_data_source"
 _FACTORIES = ("writer", "streamWriter")
 """Passed over, also in a subclass: whoever called the outermost of them is the one in question."""
@@ -47,6 +50,12 @@ def session_setting(key: str) -> str | None:
     """A setting of the session, as its tasks know it. None where it was not set, and outside a task."""
     task = TaskContext.get()
     return None if task is None else task.getLocalProperty(key)
+
+
+def parallelism() -> int:
+    """How many tasks to plan for at least. Where nobody says, as many as the machine of the driver has processors."""
+    told = os.environ.get(PARALLELISM, "")
+    return int(told) if told.isascii() and told.isdigit() and int(told) else os.cpu_count() or 1
 
 
 def directory_of_driver() -> str | None:

@@ -1,8 +1,8 @@
-"""Spark's reader: splits of one snapshot become Spark partitions, Arrow batches come back."""
+"""Spark's reader: the tasks of a scan become Spark partitions, Arrow batches come back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,15 +11,13 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.columns import asked_columns
-from paimon_sink.core.errors import PwcError
+from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.options import Options
 from paimon_sink.core.schema import as_schema
-from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
-from paimon_sink.formats.values import Split
-from paimon_sink.read.scan import plan, row_conditions, rows
+from paimon_sink.read.scan import ReadTask, Scan, rows
 from paimon_sink.read.where import check_session
-from paimon_sink.spark.context import current_task, session_setting
+from paimon_sink.spark.context import current_task, parallelism, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 
@@ -27,46 +25,58 @@ __all__ = ["NoStreamReader", "PwcReader"]
 
 
 @dataclass
-class _SplitPartition(ds.InputPartition):
-    split: Split | None
+class _TaskPartition(ds.InputPartition):
+    task: ReadTask | None
 
 
 class PwcReader(ds.DataSourceReader):
-    """Reads the newest snapshot as it was when the query was planned: all of a batch, or none of it.
+    """Reads one snapshot, or what a range of them added: all of a batch, or none of it.
+
+    Without ``versionAsOf`` and its kin that is the newest snapshot when the query is planned. ``field_ids`` are those
+    of the columns when the DataFrame was made.
 
     No ``pushFilters``: Spark up to 4.3 keeps what a filtered scan planned for the next scan of the same DataFrame or
     view (mended with SPARK-58551). Pruned splits would be missing there, and nobody would notice. The options
     ``where`` and ``partition.*`` prune instead; they belong to one load alone.
     """
 
-    def __init__(self, options: Options, schema: StructType) -> None:
+    def __init__(self, options: Options, schema: StructType, field_ids: Mapping[str, int] | None = None) -> None:
         self._options = options
         self._schema = schema
+        self._field_ids = field_ids or {}
 
     def partitions(self) -> list[ds.InputPartition]:
-        table = open_table(self._options.table)
+        scan = Scan.open(open_table(self._options.table), self._options.read)
+        scan.check_unchanged({name: self._field_ids[name] for name in self._schema.names if name in self._field_ids})
         # Whether case matters is known only to the tasks.
-        self._asked(table, case_sensitive=False)
-        return [_SplitPartition(split) for split in plan(table, row_conditions(table, self._options.read))]
+        self._check_columns(self._asked(scan.everything, case_sensitive=False), scan)
+        return [_TaskPartition(task) for task in scan.tasks(parallelism=parallelism())]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         cheapen_worker_reuse()
-        table = open_table(self._options.table)
-        conditions = row_conditions(table, self._options.read)
-        # Tasks know the session's settings; the process that plans does not.
-        check_session(conditions, session_setting, table=table.label)
-        split = getattr(partition, "split", None)
-        if split is None:
+        task = getattr(partition, "task", None)
+        if task is None:
             return
+        # Tasks know the session's settings; the process that plans does not.
+        check_session(task.conditions, session_setting, table=self._options.table.label)
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))
-        names = self._asked(table, case_sensitive=current_task().case_sensitive)
-        for batch in rows(table, split, names, conditions):
+        names = self._asked(task.schema, case_sensitive=current_task().case_sensitive)
+        for batch in rows(open_table(self._options.table), task, names):
             yield as_schema(batch, expected, names)
 
-    def _asked(self, table: Table, *, case_sensitive: bool) -> list[str]:
+    def _asked(self, columns: pa.Schema, *, case_sensitive: bool) -> list[str]:
         """The table's columns that this read is for. Its schema may be one that a user wrote down."""
-        asked = arrow_schema(self._schema, table=self._options.table.label)
-        return asked_columns(asked, table.schema, table=table.label, case_sensitive=case_sensitive)
+        label = self._options.table.label
+        asked = arrow_schema(self._schema, table=label)
+        return asked_columns(asked, columns, table=label, case_sensitive=case_sensitive)
+
+    def _check_columns(self, names: Sequence[str], scan: Scan) -> None:
+        """The option ``columns`` beside a schema that a user wrote down has to say the same."""
+        if self._options.read.columns and list(names) != scan.schema.names:
+            raise OptionError(
+                f"Cannot read {self._options.table.label}: columns names {', '.join(scan.schema.names)}, and the "
+                f"schema given for the read has {', '.join(names)}. Leave one of them out."
+            )
 
 
 class NoStreamReader(ds.DataSourceStreamReader):

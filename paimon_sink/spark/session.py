@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.registry import parse_options
-from paimon_sink.spark.context import DIRECTORY
+from paimon_sink.spark.context import DIRECTORY, PARALLELISM
 from paimon_sink.spark.source import PwcDataSource
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def register(spark: SparkSession) -> None:
         # Travels with the data source, which is handed to Spark next, to all of its workers. For good: a program that
         # changes its directory later must not find its tables in another place.
         spark.sparkContext.environment[DIRECTORY] = directory
+    if hasattr(spark, "_jsparkSession"):
+        spark.sparkContext.environment[PARALLELISM] = str(spark.sparkContext.defaultParallelism)
     spark.dataSource.register(PwcDataSource)
 
 

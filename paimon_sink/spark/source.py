@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.registry import open_table, parse_options
+from paimon_sink.read.scan import Scan
 from paimon_sink.spark.context import called_by_planner, directory_of_driver
 from paimon_sink.spark.reader import NoStreamReader, PwcReader
 from paimon_sink.spark.reuse import cheapen_worker_reuse
@@ -23,16 +26,22 @@ _PROVIDER = "provider"
 class PwcDataSource(DataSource):
     """Exactly-once writes into lakehouse tables, and reads out of them."""
 
+    _field_ids: Mapping[str, int] | None = None
+
     @classmethod
     def name(cls) -> str:
         return "pwc"
 
     def schema(self) -> StructType:
         self._refuse_catalog_table()
-        return spark_schema(open_table(self._parsed(Purpose.READ).table).schema)
+        options = self._parsed(Purpose.READ)
+        scan = Scan.open(open_table(options.table), options.read)
+        # Spark hands this object on to the reader, or makes another where a user wrote the schema down.
+        self._field_ids = dict(scan.snapshot.field_ids)
+        return spark_schema(scan.schema)
 
     def reader(self, schema: StructType) -> PwcReader:
-        return PwcReader(self._parsed(Purpose.READ), schema)
+        return PwcReader(self._parsed(Purpose.READ), schema, self._field_ids)
 
     def streamReader(self, schema: StructType) -> NoStreamReader:
         return NoStreamReader()

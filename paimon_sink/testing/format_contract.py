@@ -16,13 +16,26 @@ import pyarrow as pa
 import pytest
 
 from paimon_sink.core.condition_text import Comparison
-from paimon_sink.core.errors import SchemaMismatchError, TableChangedError, TableNotFoundError
+from paimon_sink.core.errors import SchemaMismatchError, SourceChangedError, TableChangedError, TableNotFoundError
 from paimon_sink.core.properties import COMMIT_ID
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.contract import Prepared, Table
+from paimon_sink.formats.contract import Prepared, Scans, Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.registry import open_table, open_to_write
-from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree, Head, Plan, PutOutcome, SnapshotDraft
+from paimon_sink.formats.values import (
+    NEWEST,
+    AllFilters,
+    AnyFilter,
+    AsOf,
+    Filter,
+    FilterTree,
+    Head,
+    Plan,
+    PutOutcome,
+    SnapshotDraft,
+    SnapshotRange,
+    Split,
+)
 from paimon_sink.testing.contract_lake import ContractLake, SecondEngine, rows
 
 __all__ = ["FormatContract", "SecondEngineContract", "build"]
@@ -49,6 +62,11 @@ def publish(table: Table, batch: Plan, commit_id: str = "c-1") -> Prepared:
     prepared = build(table, batch, table.commits.load_head(commit_user=batch.commit_user), commit_id)
     assert prepared.put() is PutOutcome.LANDED
     return prepared
+
+
+def _ids(scans: Scans, splits: Sequence[Split]) -> list[int]:
+    batches = [batch for split in splits for batch in scans.read_split(split, ["id"])]
+    return sorted(number for batch in batches for number in batch.column("id").to_pylist())
 
 
 def read(table: Table, filters: Sequence[FilterTree], columns: list[str]) -> list[dict[str, Any]]:
@@ -323,6 +341,38 @@ class FormatContract:
         assert sum(split.rows for split in splits) == 3
         assert sorted(row["id"] for row in read(table, [], ["id"])) == [1, 2, 3]
         assert [row["day"] for row in read(table, [], ["day"])].count("friday") == 1
+
+    def test_an_older_snapshot_reads_as_it_was(self, lake: ContractLake) -> None:
+        lake.append(0, rows(1))
+        first = lake.open().scans.at(NEWEST).snapshot_id
+        lake.append(1, rows(2))
+        scans = lake.open().scans
+
+        splits = scans.at(AsOf(version=str(first))).splits([])
+
+        assert _ids(scans, splits) == [1]
+
+    def test_a_range_gives_what_its_snapshots_added(self, lake: ContractLake) -> None:
+        lake.append(0, rows(1))
+        lake.append(1, rows(2))
+        second = lake.open().scans.at(NEWEST).snapshot_id
+        lake.append(2, rows(3))
+        scans = lake.open().scans
+
+        splits = scans.appended(SnapshotRange(first=second)).splits([])
+
+        assert _ids(scans, splits) == [2, 3]
+
+    def test_a_range_over_an_overwrite_is_refused_or_passes_it_over(self, lake: ContractLake) -> None:
+        lake.append(0, rows(1))
+        first = lake.open().scans.at(NEWEST).snapshot_id
+        lake.commit(1, lake.write(rows(2)), overwrite=True)
+        scans = lake.open().scans
+
+        with pytest.raises(SourceChangedError):
+            scans.appended(SnapshotRange(first=first)).splits([])
+        [split] = scans.appended(SnapshotRange(first=first, skip_changes=True)).splits([])
+        assert split.snapshot_id == first
 
     def test_an_empty_table_has_no_splits(self, lake: ContractLake) -> None:
         lake.create()

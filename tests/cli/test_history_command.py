@@ -256,3 +256,15 @@ def test_a_watermark_is_told_with_how_far_it_is_behind(lake: Lake) -> None:
     assert (entry["watermark_ms"], entry["watermark_lag_ms"]) == (1_000, entry["at_ms"] - 1_000)
     assert (found["watermark_ms"], found["watermark_lag_ms"]) == (1_000, found["now_ms"] - 1_000)
     assert "watermark" in line_of(result.stdout, "snapshot ")
+
+
+def test_tags_are_shown_with_their_snapshots(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    lake.append(1, rows(2))
+    [_, first] = lake.snapshot_ids()
+    assert lake.open().refs.tag("release", first)
+
+    shown = pwc("history", *named(lake)).output
+
+    assert re.search(rf"release\s+{first}", shown)
+    assert told(lake)["tags"] == [{"tag": "release", "snapshot": first}]

@@ -126,7 +126,7 @@ def test_files_of_an_earlier_partitioning_are_left_alone(lake: Lake) -> None:
     done = compact(lake)
 
     assert (done.files_before, done.files_after) == (3, 1)
-    assert len(lake.open().scans.plan_splits([])) == 1
+    assert len(lake.open().scans.plan_splits([])) == 4
     assert lake.ids() == list(range(6))
     assert len(list(native(lake).scan().plan_files())) == 4
 
@@ -158,4 +158,4 @@ def test_a_row_that_is_deleted_meanwhile_does_not_come_back(lake: Lake, step: St
         compact(lake)
 
     assert lake.ids() == [1, 2]
-    assert len(lake.open().scans.plan_splits([])) == 1
+    assert len(lake.open().scans.plan_splits([])) == 3

@@ -23,7 +23,7 @@ from paimon_sink.formats.registry import parse_options
 from paimon_sink.formats.values import Filter
 from paimon_sink.read.partition import partition_filters
 from paimon_sink.spark.schema import spark_schema
-from tests.support import tasks
+from tests.support import reading, tasks
 from tests.support.iceberg_deletes import delete_a_row
 from tests.support.iceberg_engine import IcebergEngine, catalog, native
 from tests.support.lake import Lake, rows
@@ -66,6 +66,10 @@ TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
+EMPTY_FOR_NULL = ("list of structs", "map to structs")
+"""What pyiceberg itself reads an empty one for, where it is null."""
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_type_comes_back_exactly(lake: Lake, kind: str) -> None:
     data_type, values = TYPES[kind]
@@ -76,7 +80,7 @@ def test_every_type_comes_back_exactly(lake: Lake, kind: str) -> None:
     assert lake.open().schema.field("c").type == data_type
     assert [row["c"] for row in sorted(lake.read(), key=lambda row: row["n"])] == values
     theirs = native(lake).scan().to_arrow().sort_by("n")["c"].to_pylist()
-    assert theirs == values
+    assert theirs == values or (kind in EMPTY_FOR_NULL and theirs == [value or [] for value in values])
 
 
 def test_what_iceberg_has_no_type_for_is_widened_and_said(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
@@ -147,6 +151,7 @@ def opened_files(table: Table) -> Iterator[list[str]]:
 
 
 def read(table: Table, filters: list[Filter]) -> list[dict[str, Any]]:
+    """The rows of all files that the filters leave: those they let through, and others beside them."""
     return [
         row
         for split in table.scans.plan_splits(filters)
@@ -170,8 +175,9 @@ def test_a_partition_option_gives_exact_rows_and_leaves_other_files_closed(
     with opened_files(table) as opened:
         found = read(table, partition_filters(table, options.read.partition))
 
-    assert [row["id"] for row in found] == [7]
+    assert 7 in [row["id"] for row in found]
     assert 1 <= len(opened) <= files < len(parted.data_files())
+    assert reading.ids(parted, **{"partition.id": "7"}) == [7]
 
 
 @pytest.mark.parametrize(
@@ -199,14 +205,14 @@ def test_bounds_leave_files_closed_without_any_partition(
     assert len(opened) == files
 
 
-def test_many_small_files_share_splits(lake: Lake) -> None:
+def test_many_small_files_share_tasks(lake: Lake) -> None:
     for number in range(50):
         lake.append(number, rows(number))
 
-    splits = lake.open().scans.plan_splits([])
+    tasks = reading.open_scan(lake).tasks(parallelism=1)
 
-    assert len(splits) == 2
-    assert sum(split.rows for split in splits) == 50
+    assert len(tasks) == 2
+    assert sum(split.rows for task in tasks for split in task.splits) == 50
 
 
 def test_a_plan_stays_at_its_snapshot(lake: Lake) -> None:

@@ -30,7 +30,6 @@ from paimon_sink.formats.paimon.pruning import file_test
 from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.formats.values import Filter
 from paimon_sink.read.pruning import pruning_filters
-from paimon_sink.read.scan import plan, rows
 from paimon_sink.read.where import where_conditions
 from tests.spark.where_cases import condition, make_table
 from tests.support import foreign, tasks
@@ -378,7 +377,8 @@ def test_no_file_with_a_row_that_is_wanted_is_left_out(seed: int, tmp_path: Path
     rng = Random(seed)
     case = make_table(rng, str(tmp_path), "paimon")
     table = opened(case.lake)
-    everything = [batch for split in plan(table, []) for batch in rows(table, split, table.schema.names, [])]
+    scans = table.scans
+    everything = [batch for split in scans.plan_splits([]) for batch in scans.read_split(split, table.schema.names)]
     entries = [(entry, set(ids_in(table, entry))) for entry in entries_of(table)]
     compared = left_out = 0
 

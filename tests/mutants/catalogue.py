@@ -12,6 +12,7 @@ from tests.mutants.maintenance import MAINTENANCE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.pruning import PRUNING_MUTANTS
+from tests.mutants.reads import READS_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -426,6 +427,7 @@ MUTANTS = (
     *MAINTENANCE_MUTANTS,
     *PRUNING_MUTANTS,
     *WHERE_MUTANTS,
+    *READS_MUTANTS,
     *COMPACTION_MUTANTS,
     *FILES_MUTANTS,
     *LISTENING_MUTANTS,

@@ -119,7 +119,7 @@ WHERE_MUTANTS = (
         "NOT binds closer than AND",
         WORDS,
         "else self._comparison()\n        return Not(part)",
-        "else self._all_of()\n        return Not(part)",
+        "else (self._all_of() if is_negated else self._comparison())\n        return Not(part)",
         (BINDING,),
     ),
     Mutant(

@@ -16,9 +16,7 @@ from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.schema import SQL_TYPE
 from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree
 from paimon_sink.read.pruning import pruning_filters
-from paimon_sink.read.scan import plan, rows
-from paimon_sink.read.where import where_conditions
-from tests.support import foreign, tasks
+from tests.support import foreign, reading, tasks
 from tests.support.engines import other_engine
 from tests.support.lake import Lake
 
@@ -162,10 +160,7 @@ def test_filters_are_joined_as_the_conditions_are(text: str, filters: list[Filte
 
 
 def ids(lake: Lake, where: str) -> list[int]:
-    table = lake.open()
-    wanted = where_conditions(table, where)
-    batches = [batch for split in plan(table, wanted) for batch in rows(table, split, ["id"], wanted)]
-    return sorted(number for batch in batches for number in batch.column("id").to_pylist())
+    return reading.ids(lake, where=where, columns="id")
 
 
 def numbers(values: Sequence[int | None], kind: pa.DataType) -> pa.RecordBatch:
@@ -204,8 +199,7 @@ def test_rows_that_another_engine_put_into_a_wrapped_partition_are_read(iceberg_
     other_engine(lake).append(smallest)
 
     assert 9 in ids(lake, where)
-    table = lake.open()
-    assert sum(split.rows for split in plan(table, where_conditions(table, "n = 50"))) == 1
+    assert sum(split.rows for split in reading.open_scan(lake, where="n = 50").splits()) == 1
 
 
 def test_a_filter_that_pyiceberg_trips_over_does_not_pass_for_a_broken_table(iceberg_sqlite_lake: Lake) -> None:
@@ -232,10 +226,9 @@ def test_alternatives_plan_the_partitions_of_each(place: str, request: pytest.Fi
     lake: Lake = request.getfixturevalue(place).with_options(partitionBy="day")
     days = ["a", "ab", "b", "c", None]
     tasks.append(lake, 0, pa.table({"id": pa.array(range(5), pa.int64()), "day": days}))
-    table = lake.open()
 
     def planned(where: str) -> int:
-        return sum(split.rows for split in plan(table, where_conditions(table, where)))
+        return sum(split.rows for split in reading.open_scan(lake, where=where).splits())
 
     assert planned("day = 'b' OR day IS NULL") == 2
     assert planned("day LIKE 'a%' OR day = 'c'") == 3

@@ -41,11 +41,15 @@ def ids(rows: DataFrame) -> list[int]:
     return sorted(row.id for row in rows.select("id").collect())
 
 
-def test_splits_become_spark_partitions(spark: SparkSession, by_day: Lake) -> None:
-    rows = load(spark, by_day)
+def test_splits_are_shared_by_as_many_tasks_as_are_asked_for(spark: SparkSession, by_day: Lake) -> None:
+    def tasks(at_least: int) -> list[int]:
+        options = lake_options(by_day, minPartitions=str(at_least))
+        return tasks_of(spark.read.format("pwc").options(**options).load())
 
     assert len(by_day.open().scans.plan_splits([])) == DAYS
-    assert tasks_of(rows) == [2] * DAYS
+    assert tasks(DAYS) == [2] * DAYS
+    assert sorted(tasks(2)) == [4, 6]
+    assert tasks(1) == [10]
 
 
 def test_several_files_of_one_partition_are_all_read(spark: SparkSession, local_lake: Lake) -> None:

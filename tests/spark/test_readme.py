@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import paimon_sink
+
 pytestmark = pytest.mark.spark
 
 README = Path(__file__).parents[2] / "README.md"
@@ -36,3 +38,18 @@ def test_the_first_example_is_short_enough_to_be_read_at_once() -> None:
 
 def test_the_readme_shows_both_commands() -> None:
     assert {"make demo", "make test"} <= set(re.findall(r"make \w+", README.read_text()))
+
+
+def test_every_python_example_of_the_page_on_reading_runs(spark: SparkSession, tmp_path: Path) -> None:
+    page = README.parent / "docs" / "reading.md"
+    lake = {"warehouse": str(tmp_path / "lake"), "table": "sales.orders"}
+    for number in range(2):
+        rows = spark.createDataFrame([(number, "2026-11-16", 9.5)], "id BIGINT, day STRING, amount DOUBLE")
+        rows.write.format("pwc").mode("append").options(**lake).save()
+    names: dict[str, object] = {"spark": spark, "lake": lake, "paimon_sink": paimon_sink}
+
+    for example in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        exec(compile(example, str(page), "exec"), names)
+
+    assert sorted(row.id for row in names["added"].collect()) == [0, 1]  # type: ignore[attr-defined]
+    assert names["orders"].count() == 2  # type: ignore[attr-defined]

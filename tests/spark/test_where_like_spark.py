@@ -18,9 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_sink.core.errors import OptionError
+from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.formats.contract import Table
-from paimon_sink.read.scan import plan, rows
-from paimon_sink.read.where import where_conditions
+from paimon_sink.read.scan import Scan, rows
 from tests.spark.support import load
 from tests.spark.where_cases import Case, condition, make_table
 
@@ -37,11 +37,12 @@ ZONES = ["America/Los_Angeles", "UTC", "Asia/Kolkata"]
 
 def ours(table: Table, where: str) -> list[int] | None:
     """The ids that the option gives, or None where it refuses the condition."""
+    scan = Scan.open(table, ReadOptions(where=where))
     try:
-        wanted = where_conditions(table, where)
+        tasks = scan.tasks(parallelism=2)
     except OptionError:
         return None
-    batches = [batch for split in plan(table, wanted) for batch in rows(table, split, ["id"], wanted)]
+    batches = [batch for task in tasks for batch in rows(table, task, ["id"])]
     return sorted(number for batch in batches for number in batch.column("id").to_pylist())
 
 

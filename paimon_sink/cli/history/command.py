@@ -32,10 +32,11 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
     Listeners are shown with what they are still to be told, and why they failed.
     """
     with waiting(Terminal(stderr=True, quiet=as_json)):
-        reading = read_table(table, user=user)
+        reading = read_table(table, user=user, with_tags=True)
     check_user(user, reading, table)
     history = reading.history(now_ms=SystemClock().now_ms(), user=user)
     if as_json:
-        echo_json(history_json(history, table, user=user, last=last))
+        tags = [{"tag": name, "snapshot": number} for name, number in sorted(reading.tags.items())]
+        echo_json({**history_json(history, table, user=user, last=last), "tags": tags})
     else:
-        show_history(Terminal(highlight=False), history, table, last=last or _SHOWN)
+        show_history(Terminal(highlight=False), history, table, last=last or _SHOWN, tags=reading.tags)

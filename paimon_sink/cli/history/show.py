@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from rich.console import Console
 from rich.text import Text
@@ -23,9 +23,12 @@ _LABEL_ROOM = 9
 _INDENT = "  "
 _SHORT_NAME = 8
 _MOST_USERS = 20
+_MOST_TAGS = 20
 
 
-def show_history(console: Console, history: History, table: Table, *, last: int) -> None:
+def show_history(
+    console: Console, history: History, table: Table, *, last: int, tags: Mapping[str, int] | None = None
+) -> None:
     console.print(Text(table.label, style="bold"), soft_wrap=True)
     if table.label != table.location:
         console.print(Text(table.location, style="dim"), soft_wrap=True)
@@ -37,6 +40,8 @@ def show_history(console: Console, history: History, table: Table, *, last: int)
         _show_bars(console, "Rows a batch", rows, lambda value: f"{value:,.0f}")
         _show_bars(console, "Commit time", times, duration)
         _show_entries(console, history.entries[-last:], of=len(history.entries))
+    if tags:
+        _show_tags(console, tags, {entry.snapshot_id for entry in history.entries})
     if history.users:
         _show_users(console, history.users, now_ms=history.now_ms)
     if history.listeners:
@@ -95,6 +100,22 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
         Column("lag", [or_nothing(entry.lag_ms, duration) for entry in entries], leaves=3),
         *([Column("watermark", behind, leaves=8)] if has_watermark else []),
     ]
+
+
+def _show_tags(console: Console, tags: Mapping[str, int], standing: Set[int]) -> None:
+    """Names that ``versionAsOf`` takes beside the ids."""
+    shown = sorted(tags.items(), key=lambda tag: (tag[1], tag[0]))[-_MOST_TAGS:]
+    note = "the newest last" if len(shown) == len(tags) else f"the last {len(shown)} of {len(tags):,}; --json shows all"
+    _heading(console, "Tags", note)
+    columns, _ = fitted(
+        [
+            Column("tag", [printable(name) for name, _ in shown], is_text=True, shortest=_SHORT_NAME),
+            Column("snapshot", [str(number) for _, number in shown]),
+            Column("", ["" if number in standing else "kept by its tag" for _, number in shown], is_text=True),
+        ],
+        width=console.width - len(_INDENT),
+    )
+    _show_lines(console, columns)
 
 
 def _show_users(console: Console, users: Sequence[User], *, now_ms: int) -> None:

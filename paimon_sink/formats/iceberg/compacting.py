@@ -20,7 +20,7 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
-from paimon_sink.formats.iceberg.read import partition_test, split_of
+from paimon_sink.formats.iceberg.read import body_of, partition_test
 from paimon_sink.formats.replacing import check_all_there, check_same_rows
 from paimon_sink.formats.values import FilterTree, LiveFile
 
@@ -43,7 +43,7 @@ def live_files(
             partition=tuple(None if value is None else str(value) for value in values_of(file.partition)),
             rows=file.record_count,
             size_bytes=file.file_size_in_bytes,
-            encode=partial(split_of, native, file),
+            encode=partial(body_of, native, file),
         )
         for file in (entry.data_file for entry in entries)
         if is_in_partitions(file.partition) and _is_rewritable(file, relative)

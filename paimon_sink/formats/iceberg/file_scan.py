@@ -5,22 +5,23 @@ The only place that reaches into it. Importing its reader costs a second, and on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 from pyiceberg.expressions import BooleanExpression
+from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 
 
 def scan_file(
-    native: NativeTable, task: FileScanTask, columns: Sequence[str], row_filter: BooleanExpression
+    native: NativeTable, task: FileScanTask, schema: Schema, row_filter: BooleanExpression
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file that are not deleted and pass the filter."""
+    """The rows of a file that are not deleted and pass the filter, with the columns of a schema."""
     reader = _reader()
-    scan = reader.ArrowScan(native.metadata, native.io, native.schema().select(*columns), row_filter)
+    scan = reader.ArrowScan(native.metadata, native.io, schema, row_filter)
     deletes = reader._read_all_delete_files(native.io, [task])
     # The public way holds all rows of a file in memory before it gives the first.
     yield from scan._record_batches_from_scan_tasks_and_deletes([task], deletes)

@@ -1,14 +1,15 @@
-"""Splits of one snapshot, planned by pyiceberg and carried in plain JSON, and the rows in them."""
+"""Files of a snapshot, planned by pyiceberg and carried in plain JSON, and the rows in them."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions.visitors import expression_evaluator, inclusive_projection
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
@@ -22,50 +23,80 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.schema import as_schema
+from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.file_scan import scan_file
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
+from paimon_sink.formats.iceberg.types import arrow_schema, field_id_of, has_same_ids
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading
 from paimon_sink.formats.values import FilterTree, Split
 
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
-_SPLIT_BYTES = 128 << 20
-_OPEN_COST_BYTES = 4 << 20
-"""What opening one more file counts for: thousands of small files still make many splits."""
 
 
-def plan_splits(
-    native: NativeTable, head: Snapshot | None, filters: Sequence[FilterTree], *, label: str
+def plan_files(
+    native: NativeTable,
+    snapshot: Snapshot,
+    filters: Sequence[FilterTree],
+    *,
+    schema_id: int,
+    relative: Callable[[str], str],
+    label: str,
 ) -> list[Split]:
-    """The files of a snapshot that may hold rows the filters let through, a few to a split."""
-    if head is None:
-        return []
-    usable = plain_filters(native, filters)
-    if properties_of(head).get("total-equality-deletes", "0") != "0":
+    """The files of a snapshot that may hold rows the filters let through."""
+    # To pyiceberg, filters are on the columns of today.
+    usable = plain_filters(native, filters) if schema_id == native.metadata.current_schema_id else []
+    if properties_of(snapshot).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
     try:
-        tasks = list(native.scan(row_filter=expression(native, usable), snapshot_id=head.snapshot_id).plan_files())
+        tasks = list(native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id).plan_files())
     except PwcError:
         raise
     except Exception as error:
         if usable:
             # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
-            return plan_splits(native, head, [], label=label)
+            return plan_files(native, snapshot, [], schema_id=schema_id, relative=relative, label=label)
         raise CorruptTableError(
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
+    tasks.sort(key=lambda task: task.file.file_path)
+    within = for_rows(native, usable)
+    return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
+
+
+def splits_of(
+    native: NativeTable,
+    tasks: Sequence[FileScanTask],
+    snapshot: Snapshot,
+    *,
+    schema_id: int,
+    filters: Sequence[Plain] = (),
+    relative: Callable[[str], str],
+    label: str,
+) -> list[Split]:
+    """One a file. Raises ``UnsupportedTableError`` at one of a format that there is no reader for."""
     strange = next((task.file for task in tasks if task.file.file_format not in _READABLE), None)
     if strange is not None:
         raise UnsupportedTableError(
             f"Cannot read {label}: its file {strange.file_path} is {strange.file_format.name}, and there are "
             "readers for Parquet and ORC alone. Rewrite such files with the engine that wrote them."
         )
-    within = for_rows(native, usable)
-    return [_split(native, group, within) for group in _packed(tasks)]
+    return [
+        Split(
+            _body(native, task, schema_id=schema_id, filters=filters),
+            task.file.record_count,
+            task.file.file_size_in_bytes,
+            relative(task.file.file_path),
+            snapshot.snapshot_id,
+            snapshot.timestamp_ms,
+        )
+        for task in tasks
+    ]
 
 
 def partition_test(native: NativeTable, filters: Sequence[FilterTree]) -> Callable[[Record], bool]:
@@ -77,59 +108,79 @@ def partition_test(native: NativeTable, filters: Sequence[FilterTree]) -> Callab
     return expression_evaluator(partition_schema, projected, case_sensitive=True)
 
 
-def split_of(native: NativeTable, file: DataFile) -> bytes:
+def body_of(native: NativeTable, file: DataFile) -> bytes:
     """The body of a split of one file with all its rows, in a snapshot that deletes none."""
-    return _split(native, [FileScanTask(file, set())], []).body
+    return _body(native, FileScanTask(file, set()), schema_id=native.metadata.current_schema_id, filters=[])
 
 
-def _split(native: NativeTable, tasks: Sequence[FileScanTask], usable: Sequence[Plain]) -> Split:
-    body = {"filters": usable, "files": [_encoded(native, task) for task in tasks]}
-    return Split(json.dumps(body).encode("utf-8"), sum(task.file.record_count for task in tasks))
+def _body(native: NativeTable, task: FileScanTask, *, schema_id: int, filters: Sequence[Plain]) -> bytes:
+    return json.dumps({"schema": schema_id, "filters": filters, "file": _encoded(native, task)}).encode("utf-8")
 
 
-def read_split(
-    native: NativeTable, split: Split, columns: Sequence[str], schema: pa.Schema, *, label: str
-) -> Iterator[pa.RecordBatch]:
-    """The rows, with the columns as the table has them today."""
+def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, label: str) -> Iterator[pa.RecordBatch]:
+    """The rows, with the columns as the snapshot has them."""
     body = json.loads(split.body)
-    read_schema = pa.schema([schema.field(name) for name in columns])
-    for text in body["files"]:
-        with _reading(text["path"], label):
-            task = _decoded(native, text)
-            for batch in scan_file(native, task, columns, expression(native, body["filters"])):
-                yield as_schema(batch, read_schema)
+    text = body["file"]
+    schema = native.schemas()[body["schema"]]
+    whole = arrow_schema(schema, table=label)
+    asked = pa.schema([whole.field(name) for name in columns])
+    with reading(text["path"], table=label):
+        if _may_be_plain(text):
+            with _opened(native, text["path"]) as file:
+                plain = _columns_in(native, text, schema, asked, file.schema_arrow)
+                if plain is not None:
+                    yield from read_groups(file, plain, split.row_groups)
+                    return
+        row_filter = expression(native, body["filters"])
+        for batch in scan_file(native, _decoded(native, text), schema.select(*columns), row_filter):
+            yield as_schema(batch, asked)
 
 
-@contextmanager
-def _reading(path: str, label: str) -> Iterator[None]:
-    try:
-        yield
-    except (PwcError, GeneratorExit):
-        raise
-    except FileNotFoundError as error:
-        raise CorruptTableError(
-            f"Cannot read {label}: its file {path} is not there ({error}). If its snapshot expired while the query "
-            "ran, run the query again; else restore the file, or roll the table back."
-        ) from error
-    except Exception as error:
-        raise CorruptTableError(
-            f"Cannot read the file {path} of {label} ({type(error).__name__}: {str(error)[:300]}). If the table's "
-            "columns changed while the query ran, run it again; else restore the file, or roll the table back."
-        ) from error
+def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
+    """At the row groups of its file. A file that pyiceberg reads stays whole."""
+    body = json.loads(split.body)
+    text = body["file"]
+    if not _may_be_plain(text):
+        return [split]
+    schema = native.schemas()[body["schema"]]
+    with reading(text["path"], table=label), _opened(native, text["path"]) as file:
+        plain = _columns_in(native, text, schema, arrow_schema(schema, table=label), file.schema_arrow)
+        return [split] if plain is None else cut_at_groups(split, file.metadata)
 
 
-def _packed(tasks: Iterable[FileScanTask]) -> Iterator[list[FileScanTask]]:
-    group: list[FileScanTask] = []
-    weight = 0
-    for task in tasks:
-        cost = task.file.file_size_in_bytes + _OPEN_COST_BYTES
-        if group and weight + cost > _SPLIT_BYTES:
-            yield group
-            group, weight = [], 0
-        group.append(task)
-        weight += cost
-    if group:
-        yield group
+def _opened(native: NativeTable, location: str) -> AbstractContextManager[pq.ParquetFile]:
+    assert isinstance(native.io, StoreFileIO), f"{type(native.io).__name__} is not ours"
+    return open_parquet(native.io.store(location), store_path(location))
+
+
+def is_plain(split: Split) -> bool:
+    """Whether it is a Parquet file that no delete takes a row out of."""
+    return _may_be_plain(json.loads(split.body)["file"])
+
+
+def _may_be_plain(text: dict[str, Any]) -> bool:
+    return text["format"] == FileFormat.PARQUET.value and not text["deletes"]
+
+
+def _columns_in(
+    native: NativeTable, text: dict[str, Any], schema: Schema, asked: pa.Schema, file: pa.Schema
+) -> FileColumns | None:
+    """Where the columns are in a file, by their ids. None where pyiceberg has to read one of them."""
+    by_id = {field_id_of(field): position for position, field in enumerate(file)}
+    if None in by_id:
+        return None
+    of_partition = {part.source_id for part in native.specs()[text["spec"]].fields}
+    positions: list[int | None] = []
+    for field in asked:
+        described = schema.find_field(field.name)
+        position = by_id.get(described.field_id)
+        if position is None and (described.initial_default is not None or described.field_id in of_partition):
+            # It is not null in every row: it has a default, or its value is that of the partition.
+            return None
+        if position is not None and not has_same_ids(file.field(position).type, field.type):
+            return None
+        positions.append(position)
+    return FileColumns.of(asked, positions, file)
 
 
 # ---------------------------------------------------------------- files

@@ -32,8 +32,11 @@ class IcebergRefs(Refs):
         self._backoff = Backoff()
 
     def tag_names(self) -> list[str]:
+        return sorted(self.tags())
+
+    def tags(self) -> dict[str, int]:
         refs = self._load().metadata.refs
-        return sorted(name for name, ref in refs.items() if ref.snapshot_ref_type == SnapshotRefType.TAG)
+        return {name: ref.snapshot_id for name, ref in refs.items() if ref.snapshot_ref_type == SnapshotRefType.TAG}
 
     def tag(self, name: str, snapshot_id: int) -> bool:
         body = {"ref-name": name, "type": SnapshotRefType.TAG, "snapshot-id": snapshot_id}

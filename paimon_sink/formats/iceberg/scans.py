@@ -1,20 +1,29 @@
-"""Reading the head of an Iceberg table's branch: its splits, their rows, and its live files."""
+"""Reading an Iceberg table: any snapshot, what a range of them added, and the live files of its branch's head."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.table import FileScanTask
+from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
 
-from paimon_sink.core.errors import OptionError, TableChangedError
-from paimon_sink.formats.contract import Scans
+from paimon_sink.core.errors import TableChangedError
+from paimon_sink.formats.contract import Scans, SnapshotScan
 from paimon_sink.formats.iceberg.compacting import live_files
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.read import plan_splits, read_split
-from paimon_sink.formats.values import FilterTree, LiveFile, Split
+from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.read import cut, is_plain, plan_files, read_split, splits_of
+from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
+from paimon_sink.formats.iceberg.types import arrow_schema
+from paimon_sink.formats.iceberg.versions import IcebergVersions
+from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, SnapshotRange, Split
+from paimon_sink.formats.versions import expired, rows_taken_out
+
+_NAME_MAPPING = "schema.name-mapping.default"
+"""A table with files that others wrote without ids."""
 
 
 class IcebergScans(Scans):
@@ -22,19 +31,34 @@ class IcebergScans(Scans):
         self._handle = handle
         self._schema_id = handle.native.metadata.current_schema_id
 
-    def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+    def at(self, as_of: AsOf) -> SnapshotScan:
         native = self._handle.load()
-        head = self._readable_head(native.metadata)
-        return plan_splits(native, head, filters, label=self._handle.label)
+        snapshot = self._versions(native).find(as_of)
+        # The newest snapshot has the columns of today: one that was added since is null in all its rows.
+        schema_id = None if as_of == NEWEST or snapshot is None else snapshot.schema_id
+        return _WholeSnapshot(self._handle, native, snapshot, schema_id)
+
+    def appended(self, span: SnapshotRange) -> SnapshotScan:
+        native = self._handle.load()
+        return _Appended(self._handle, native, self._versions(native).span(span), skip_changes=span.skip_changes)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return read_split(self._handle.native, split, columns, self._handle.schema, label=self._handle.label)
+        return read_split(self._handle.native, split, columns, label=self._handle.label)
+
+    def cut(self, split: Split) -> list[Split]:
+        return cut(self._handle.native, split, label=self._handle.label)
+
+    def are_plain(self, splits: Sequence[Split]) -> bool:
+        metadata = self._handle.native.metadata
+        # Files say nothing of the schema they were written with: names are sure only while there was one.
+        was_one_schema = len(metadata.schemas) == 1 and _NAME_MAPPING not in metadata.properties
+        return was_one_schema and all(is_plain(split) for split in splits)
 
     def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         handle = self._handle
         native = handle.load()
         metadata = native.metadata
-        head = self._readable_head(metadata)
+        head = self._versions(native).find(NEWEST)
         if metadata.current_schema_id != self._schema_id or metadata.spec() != handle.partitioning.spec:
             raise TableChangedError(
                 f"The columns or the partitioning of {handle.label} changed while it was in use. Nothing was done; run "
@@ -47,8 +71,89 @@ class IcebergScans(Scans):
         except FileNotFoundError as error:
             raise handle.missing_metadata(metadata, error) from error
 
-    def _readable_head(self, metadata: TableMetadata) -> Snapshot | None:
-        head = self._handle.branch_head(metadata)
-        if head is None and self._handle.branch != MAIN_BRANCH:
-            raise OptionError(f"Cannot read {self._handle.label}: it has no branch {self._handle.branch!r}.")
-        return head
+    def _versions(self, native: NativeTable) -> IcebergVersions:
+        return IcebergVersions(self._handle.label, self._handle.branch, native.metadata)
+
+
+class _Columns(SnapshotScan):
+    """The columns of a scan: those of one schema."""
+
+    def __init__(
+        self, handle: IcebergHandle, native: NativeTable, snapshot: Snapshot | None, schema_id: int | None
+    ) -> None:
+        self._handle = handle
+        self._native = native
+        self._snapshot = snapshot
+        self._schema_id = native.metadata.current_schema_id if schema_id is None else schema_id
+        schema = native.schemas()[self._schema_id]
+        self.snapshot_id = None if snapshot is None else snapshot.snapshot_id
+        self.committed_ms = None if snapshot is None else snapshot.timestamp_ms
+        self.schema = arrow_schema(schema, table=handle.label)
+        self.field_ids = {field.name: field.field_id for field in schema.fields}
+
+
+class _WholeSnapshot(_Columns):
+    def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+        if self._snapshot is None:
+            return []
+        return plan_files(
+            self._native,
+            self._snapshot,
+            filters,
+            schema_id=self._schema_id,
+            relative=self._handle.relative,
+            label=self._handle.label,
+        )
+
+
+class _Appended(_Columns):
+    def __init__(
+        self, handle: IcebergHandle, native: NativeTable, snapshots: Sequence[Snapshot], *, skip_changes: bool
+    ) -> None:
+        super().__init__(handle, native, snapshots[-1], snapshots[-1].schema_id)
+        self._snapshots = snapshots
+        self._skip_changes = skip_changes
+
+    def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+        return [
+            split
+            for snapshot in self._snapshots
+            for split in splits_of(
+                self._native,
+                self._added(snapshot),
+                snapshot,
+                schema_id=self._schema_id,
+                relative=self._handle.relative,
+                label=self._handle.label,
+            )
+        ]
+
+    def _added(self, snapshot: Snapshot) -> list[FileScanTask]:
+        """The files whose rows a snapshot added. None, where it only put rows into other files."""
+        if snapshot_info(snapshot).is_rewrite:
+            return []
+        try:
+            entries = self._entries(snapshot)
+        except FileNotFoundError as error:
+            raise expired(self._handle.label, f"snapshot {snapshot.snapshot_id} ({error})", oldest=None) from error
+        if entries is None or any(entry.status == ManifestEntryStatus.DELETED for entry in entries):
+            if not self._skip_changes:
+                raise rows_taken_out(self._handle.label, snapshot.snapshot_id, snapshot_info(snapshot).kind)
+            return []
+        added = [entry.data_file for entry in entries if entry.status == ManifestEntryStatus.ADDED]
+        return [FileScanTask(file, set()) for file in sorted(added, key=lambda file: file.file_path)]
+
+    def _entries(self, snapshot: Snapshot) -> list[ManifestEntry] | None:
+        """What the snapshot itself changed. None where it brought delete files."""
+        io = self._native.io
+        own = [
+            manifest for manifest in read_manifests(snapshot, io) if manifest.added_snapshot_id == snapshot.snapshot_id
+        ]
+        if any(manifest.content == ManifestContent.DELETES for manifest in own):
+            return None
+        return [
+            entry
+            for manifest in own
+            for entry in read_entries(manifest, io, discard_deleted=False)
+            if entry.snapshot_id in (None, snapshot.snapshot_id)
+        ]

@@ -183,6 +183,21 @@ def _arrow(data_type: IcebergType, path: str, table: str) -> pa.DataType:
     raise UnsupportedTableError(f"Cannot use {table}: its column {path} has type {data_type}, which is not supported.")
 
 
+def field_id_of(field: pa.Field) -> int | None:
+    """The id that a file gives a column, if it gives one."""
+    text = (field.metadata or {}).get(FIELD_ID)
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def has_same_ids(file: pa.DataType, table: pa.DataType) -> bool:
+    """Whether what is inside a column are the same fields, in the same order. A name alone may be another field's."""
+    ours, theirs = _children(table), _children(file)
+    return len(ours) == len(theirs) and all(
+        field_id_of(mine) == field_id_of(other) and has_same_ids(other.type, mine.type)
+        for mine, other in zip(ours, theirs, strict=True)
+    )
+
+
 def keeps_all_columns(old: Schema, new: Schema) -> str | None:
     """None when files written with ``old`` lose nothing under ``new``: at most optional columns were added."""
     after = {field.field_id: field for field in new.fields}

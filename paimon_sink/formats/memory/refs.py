@@ -22,6 +22,9 @@ class MemoryRefs(Refs):
         with self._state.lock:
             return sorted(self._state.tags)
 
+    def tags(self) -> dict[str, int]:
+        return {name: snapshot.snapshot_id for name, snapshot in self._state.tags.items()}
+
     def drop_tag(self, name: str) -> None:
         with self._state.lock:
             self._state.tags.pop(name, None)

@@ -10,11 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
-from pypaimon.read.split import DataSplit
-from pypaimon.read.split_serializer import serialize_split_v1
 from pypaimon.snapshot.snapshot import Snapshot
-from pypaimon.table.file_store_table import FileStoreTable
-from pypaimon.utils.file_store_path_factory import canonical_data_file_path
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
@@ -40,19 +36,13 @@ def is_rewritable(entry: ManifestEntry) -> bool:
     return entry.bucket == UNAWARE_BUCKET and not file.external_path and not file.delete_row_count
 
 
-def live_file(entry: ManifestEntry, native: FileStoreTable, *, path: str) -> LiveFile:
+def live_file(entry: ManifestEntry, *, path: str, encode: Callable[[], bytes]) -> LiveFile:
     """The entry as something that can be read alone. Its schema goes with it: older files are read as of today."""
-    file, values = entry.file, tuple(entry.partition.values)
-
-    def encode() -> bytes:
-        file.file_path = canonical_data_file_path(native, values, entry.bucket, file.file_name)
-        return bytes(serialize_split_v1(DataSplit([file], entry.partition, entry.bucket, raw_convertible=True)))
-
     return LiveFile(
         path=path,
-        partition=tuple(None if value is None else str(value) for value in values),
-        rows=int(file.row_count),
-        size_bytes=int(file.file_size),
+        partition=tuple(None if value is None else str(value) for value in entry.partition.values),
+        rows=int(entry.file.row_count),
+        size_bytes=int(entry.file.file_size),
         encode=encode,
     )
 

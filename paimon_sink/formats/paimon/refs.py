@@ -21,5 +21,9 @@ class PaimonRefs(Refs):
     def tag_names(self) -> list[str]:
         return self._tags.names()
 
+    def tags(self) -> dict[str, int]:
+        read = {name: self._tags.read(name) for name in self._tags.names()}
+        return {name: snapshot.id for name, snapshot in read.items() if snapshot is not None}
+
     def drop_tag(self, name: str) -> None:
         self._tags.drop(name)

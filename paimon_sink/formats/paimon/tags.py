@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pypaimon.snapshot.snapshot import Snapshot
+
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.storage.store import Store
 
@@ -22,6 +24,10 @@ class TagFiles:
     def names(self) -> list[str]:
         files = self.store.list(self.store.join(self.location, TAG_DIRECTORY))
         return [name.removeprefix(_PREFIX) for name in files if name.startswith(_PREFIX)]
+
+    def read(self, name: str) -> Snapshot | None:
+        """The snapshot that a tag keeps. It stands there also when its own file has expired."""
+        return self.snapshots.read_file(self._path(name))
 
     def put(self, name: str, snapshot_id: int) -> bool:
         path = self._path(name)

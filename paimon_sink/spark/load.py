@@ -1,0 +1,127 @@
+"""A table as a DataFrame by the fastest way that is exact.
+
+Spark's own Parquet reader needs no Python process, prunes columns and row groups by itself, and counts from footers. It
+is given the files of one snapshot where it would read exactly their rows; else ``format("pwc")`` reads them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from paimon_sink.core.nested import is_list
+from paimon_sink.core.option_groups import ReadOptions
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.core.schema import sql_type, type_name
+from paimon_sink.formats.registry import open_table, parse_options
+from paimon_sink.formats.values import Split
+from paimon_sink.read.scan import Scan
+from paimon_sink.read.where import check_session
+from paimon_sink.spark.schema import spark_schema
+from paimon_sink.spark.session import directory_for, register
+from paimon_sink.spark.source import PwcDataSource
+from paimon_sink.storage.location import LOCAL, parse_location
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["load"]
+
+log = logging.getLogger(__name__)
+
+_EXACT = {
+    # Spark's defaults may differ: a missing file would be fewer rows, an old date another one.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    "recursiveFileLookup": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+_PATTERN_SIGNS = frozenset("{}[]*?\\")
+_SAME_TYPES = frozenset(
+    {
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+        *(pa.string(), pa.binary(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", tz="UTC")),
+    }
+)
+
+
+def load(spark: SparkSession, **options: str) -> DataFrame:
+    """The rows of a table as of now, or as the options of a read say. Call it again to see what came since."""
+    register(spark)
+    parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
+    why_not = "Spark Connect plans elsewhere than where this program runs"
+    if hasattr(spark, "_jsparkSession"):
+        scan = Scan.open(open_table(parsed.table), parsed.read)
+        splits = scan.snapshot.splits([])
+        why_not = _why_not(spark, parsed, scan, splits) or ""
+        if not why_not:
+            log.info("%s is read by Spark's own Parquet reader: %d files.", parsed.table.label, len(splits))
+            return _by_spark(spark, parsed.read, scan, splits)
+    log.info("%s is read by format('pwc'): %s.", parsed.table.label, why_not)
+    return spark.read.format(PwcDataSource.name()).options(**options).load()
+
+
+def _by_spark(spark: SparkSession, options: ReadOptions, scan: Scan, splits: Sequence[Split]) -> DataFrame:
+    check_session(scan.conditions, lambda key: spark.conf.get(key, None), table=scan.table.label)
+    paths = [_uri(scan, split) for split in splits]
+    frame = spark.read.schema(spark_schema(scan.snapshot.schema)).options(**_EXACT).parquet(*paths)
+    if options.where is not None:
+        frame = frame.where(options.where)
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in scan.schema.names))
+
+
+def _why_not(spark: SparkSession, options: Options, scan: Scan, splits: Sequence[Split]) -> str | None:
+    """Why Spark's reader might give other rows. None: it gives the same."""
+    if not splits:
+        return "it has no files"
+    if options.read.partition or options.read.metadata_columns:
+        return "partition.* and metadataColumns are for our own reader"
+    strange = next((field for field in scan.snapshot.schema if not _means_the_same(field)), None)
+    if strange is not None:
+        return f"column {strange.name} is {sql_type(strange) or type_name(strange.type)}"
+    if any("." in name for name in scan.snapshot.schema.names):
+        return "a column has a dot in its name"
+    if not scan.table.scans.are_plain(splits):
+        return "some files are not Parquet with exactly the columns of the snapshot, or rows of them are deleted"
+    return _unreachable(spark, scan, splits)
+
+
+def _unreachable(spark: SparkSession, scan: Scan, splits: Sequence[Split]) -> str | None:
+    for uri in (_uri(scan, split) for split in splits):
+        name = uri.rpartition("/")[2]
+        if name.startswith(("_", ".")) or not _PATTERN_SIGNS.isdisjoint(uri):
+            return f"Spark would not take {uri} for the name of a file"
+        scheme = uri.partition(":")[0]
+        if scheme != "file" and not _hadoop_knows(spark, scheme):
+            return f"Spark's Hadoop has no file system for {scheme}: (fs.{scheme}.impl)"
+    return None
+
+
+def _hadoop_knows(spark: SparkSession, scheme: str) -> bool:
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    return bool(configuration.get(f"fs.{scheme}.impl"))
+
+
+def _uri(scan: Scan, split: Split) -> str:
+    assert split.path is not None, "a plain split is of one file"
+    location = scan.table.full_path(split.path)
+    return f"file://{location}" if parse_location(location).protocol == LOCAL else location
+
+
+def _means_the_same(field: pa.Field) -> bool:
+    """Whether Spark and we read the same value out of the same Parquet column."""
+    if sql_type(field) is not None:
+        return False
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return all(map(_means_the_same, kind))
+    if is_list(kind):
+        return _means_the_same(kind.value_field)
+    if pa.types.is_map(kind):
+        return _means_the_same(kind.key_field) and _means_the_same(kind.item_field)
+    return kind in _SAME_TYPES or bool(pa.types.is_decimal(kind))

@@ -1,0 +1,85 @@
+"""Guards of reads, switched off: each would give other rows than those of the snapshots that were asked for."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+__all__ = ["READS_MUTANTS"]
+
+VERSIONS = "tests/read/test_versions.py"
+BALANCE = "tests/read/test_balance.py"
+
+COMPACTED = f"{VERSIONS}::test_compacted_rows_are_not_added_again"
+OVERWRITTEN = f"{VERSIONS}::test_an_overwrite_in_a_range_is_named_or_passed_over"
+
+PAIMON_SCANS = "paimon_sink/formats/paimon/scans.py"
+ICEBERG_SCANS = "paimon_sink/formats/iceberg/scans.py"
+PAIMON_VERSIONS = "paimon_sink/formats/paimon/versions.py"
+ICEBERG_VERSIONS = "paimon_sink/formats/iceberg/versions.py"
+
+READS_MUTANTS = (
+    Mutant(
+        "paimon-range-takes-compactions",
+        "rows that a compaction put into other files are not added again (Paimon)",
+        PAIMON_SCANS,
+        "        if snapshot_info(snapshot).is_rewrite:\n",
+        "        if snapshot_info(snapshot).is_rewrite and self._skip_changes:\n",
+        (COMPACTED,),
+    ),
+    Mutant(
+        "iceberg-range-takes-compactions",
+        "rows that a compaction put into other files are not added again (Iceberg)",
+        ICEBERG_SCANS,
+        "        if snapshot_info(snapshot).is_rewrite:\n",
+        "        if snapshot_info(snapshot).is_rewrite and self._skip_changes:\n",
+        (COMPACTED,),
+    ),
+    Mutant(
+        "paimon-range-overlooks-overwrites",
+        "a snapshot that took rows out ends the read of a range (Paimon)",
+        PAIMON_SCANS,
+        "        if any(entry.kind != ADD for entry in entries) or self._index_changed(snapshot):\n",
+        "        if self._index_changed(snapshot):\n",
+        (OVERWRITTEN,),
+    ),
+    Mutant(
+        "iceberg-range-overlooks-overwrites",
+        "a snapshot that took rows out ends the read of a range (Iceberg)",
+        ICEBERG_SCANS,
+        "        if entries is None or any(entry.status == ManifestEntryStatus.DELETED for entry in entries):\n",
+        "        if entries is None:\n",
+        (OVERWRITTEN,),
+    ),
+    Mutant(
+        "iceberg-forgets-who-was-first",
+        "snapshots that expired below the oldest are not taken for never having been",
+        ICEBERG_VERSIONS,
+        "            return snapshot.sequence_number == 1\n",
+        "            return True\n",
+        (f"{VERSIONS}::test_a_time_whose_snapshots_expired_says_so",),
+    ),
+    Mutant(
+        "paimon-number-or-tag",
+        "a number that is a snapshot and a tag on another one is refused",
+        PAIMON_VERSIONS,
+        "        if tagged is not None and snapshot is not None and tagged.id != snapshot.id:\n",
+        "        if tagged is not None and snapshot is not None and tagged.id == -1:\n",
+        (f"{VERSIONS}::test_a_snapshot_and_a_tag_of_one_name_are_told_apart_by_nobody",),
+    ),
+    Mutant(
+        "old-snapshot-newest-files",
+        "a snapshot is read with its own files",
+        PAIMON_VERSIONS,
+        "        snapshot = None if number is None else self.snapshots.read(number)\n",
+        "        snapshot = None if number is None else self.snapshots.newest()\n",
+        (f"{VERSIONS}::test_every_snapshot_reads_as_it_was",),
+    ),
+    Mutant(
+        "row-groups-joined-short",
+        "all row groups of a file are read",
+        "paimon_sink/read/balance.py",
+        "        groups = tuple(group for part in parts for group in part.row_groups or ())\n",
+        "        groups = parts[0].row_groups\n",
+        (f"{BALANCE}::test_every_row_group_of_every_file_is_in_one_task",),
+    ),
+)
