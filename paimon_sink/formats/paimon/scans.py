@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
-from pypaimon.schema.data_types import AtomicType
+from pypaimon.schema.data_types import AtomicType, DataType
 from pypaimon.schema.table_schema import TableSchema
 from pypaimon.snapshot.snapshot import Snapshot
 
@@ -44,6 +44,7 @@ from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, Snaps
 from paimon_sink.formats.versions import expired, rows_taken_out
 
 _PARQUET = ".parquet"
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
 
 
 class PaimonScans(Scans):
@@ -321,12 +322,24 @@ class _Files:
         for name in columns:
             old = then.get(now[name].id)
             position = None if old is None else file.get_field_index(old.name)
+            if old is None and now[name].default_value is not None:
+                return None
             if old is not None and (position == -1 or not _is_readable_as(old.type, now[name].type)):
                 return None
             positions.append(position)
         return FileColumns.of(pa.schema([whole.field(name) for name in columns]), positions, file)
 
 
-def _is_readable_as(old: Any, new: Any) -> bool:
-    """Whether Parquet's own type tells how to read it. Fields of a struct have ids of their own."""
-    return bool(old == new or (isinstance(old, AtomicType) and isinstance(new, AtomicType)))
+def _is_readable_as(old: DataType, new: DataType) -> bool:
+    """Whether the values mean the same. Numbers may have become wider; a text or time that changed is for the library.
+
+    Fields of a struct have ids of their own, which are part of its type.
+    """
+    if _without_nullability(old) == _without_nullability(new):
+        return True
+    atoms = isinstance(old, AtomicType) and isinstance(new, AtomicType)
+    return atoms and all(str(kind).upper().startswith(_NUMBERS) for kind in (old, new))
+
+
+def _without_nullability(kind: DataType) -> str:
+    return json.dumps(kind.to_dict(), sort_keys=True).replace(" NOT NULL", "")
