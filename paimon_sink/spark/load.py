@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_sink.core.columns import alike
 from paimon_sink.core.nested import is_list
 from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.core.options import Options, Purpose
@@ -84,8 +85,8 @@ def _why_not(spark: SparkSession, options: Options, scan: Scan, splits: Sequence
     strange = next((field for field in scan.snapshot.schema if not _means_the_same(field)), None)
     if strange is not None:
         return f"column {strange.name} is {sql_type(strange) or type_name(strange.type)}"
-    if any("." in name for name in scan.snapshot.schema.names):
-        return "a column has a dot in its name"
+    if any("." in name for name in scan.snapshot.schema.names) or alike(scan.snapshot.schema):
+        return "a column has a dot in its name, or a name that differs from another's by case alone"
     if not scan.table.scans.are_plain(splits):
         return "some files are not Parquet with exactly the columns of the snapshot, or rows of them are deleted"
     return _unreachable(spark, scan, splits)

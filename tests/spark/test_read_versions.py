@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import paimon_sink
 from paimon_sink.errors import OptionError, SnapshotExpiredError, TableChangedError, cause_of
-from tests.spark.support import lake_options, save
+from tests.spark.support import case_sensitive, lake_options, save
 from tests.support.engines import other_engine
 from tests.support.lake import Lake
 from tests.support.places import Place, places
@@ -155,6 +155,20 @@ def test_load_reads_by_itself_what_spark_would_read_otherwise(
     assert BY_US in message
     assert why in message
     assert sorted(map(str, rows.collect())) == sorted(map(str, load(spark, orders, **options).collect()))
+
+
+@pytest.mark.needs_local_spark("Spark Connect plans elsewhere")
+def test_load_reads_columns_by_itself_whose_names_differ_by_case(
+    spark: SparkSession, lake: Lake, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "paimon_sink.spark.load")
+    with case_sensitive(spark, value=True):
+        save(spark.range(2).selectExpr("id", "id + 10 as ID"), lake)
+
+        found = paimon_sink.load(spark, **lake_options(lake)).collect()
+
+    assert sorted(map(tuple, found)) == [(0, 10), (1, 11)]
+    assert "by case alone" in way_taken(caplog)
 
 
 def test_an_empty_table_loads_without_rows(spark: SparkSession, lake: Lake) -> None:
