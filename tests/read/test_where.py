@@ -18,6 +18,7 @@ from paimon_sink.formats.registry import parse_options
 from paimon_sink.spark.reader import PwcReader
 from paimon_sink.spark.schema import spark_schema
 from tests.support import tasks
+from tests.support.iceberg_deletes import delete_a_row
 from tests.support.lake import Lake
 from tests.support.places import Place, places
 from tests.support.reading import open_scan
@@ -193,3 +194,31 @@ def test_a_time_with_a_zone_needs_an_offset(tmp_path: Any) -> None:
     assert ids(lake, "at = '2026-11-16T06:00:00+01:00'") == [7]
     with pytest.raises(OptionError, match="Add its offset"):
         reader(lake, "at = '2026-11-16T06:00:00'").partitions()
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("x = 0.0", [1, 2]),
+        ("x IN (0.0, 7.0)", [1, 2]),
+        ("x = 0.0 OR id = 3", [1, 2, 3]),
+        ("x IN (0.0, 7.0) OR id = 3", [1, 2, 3]),
+        ("`a.b` = 4", [3]),
+        ("`a.b` > 1 AND id < 3", [2]),
+        ("s LIKE 'b%' OR `a.b` IS NULL", [1, 2]),
+    ],
+)
+def test_a_file_that_pyiceberg_reads_gives_the_same_rows(
+    iceberg_sqlite_lake: Lake, where: str, expected: list[int]
+) -> None:
+    """One with deleted rows: pyiceberg hands the filters to Arrow."""
+    columns = {
+        "id": pa.array(range(4), pa.int64()),
+        "x": pa.array([0.0, -0.0, 0.0, 1.0], pa.float64()),
+        "a.b": pa.array([4, None, 3, 4], pa.int64()),
+        "s": pa.array(["b", "a", "bc", None]),
+    }
+    tasks.append(iceberg_sqlite_lake, 0, pa.table(columns))
+    delete_a_row(iceberg_sqlite_lake)
+
+    assert ids(iceberg_sqlite_lake, where) == expected
