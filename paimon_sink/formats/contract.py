@@ -195,6 +195,13 @@ class SnapshotScan(ABC):
     def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         """Each file by itself where it can be read so, without those that ``filters`` rule out, in a stable order."""
 
+    def are_plain(self, splits: Sequence[Split]) -> bool:
+        """Whether each is a Parquet file, all rows of which are in, and whose columns are found by their names.
+
+        Then any reader of Parquet gives the rows, with null in a column that a file does not have.
+        """
+        return False
+
 
 class Scans(ABC):
     """What readers use, and whoever asks which files the newest snapshot has."""
@@ -218,13 +225,6 @@ class Scans(ABC):
     def cut(self, split: Split) -> list[Split]:
         """The split at the row groups of its file, where it has several and can be read by them."""
         return [split]
-
-    def are_plain(self, splits: Sequence[Split]) -> bool:
-        """Whether each is a Parquet file, all rows of which are in, and whose columns are found by their names.
-
-        Then any reader of Parquet gives the rows, with null in a column that a file does not have.
-        """
-        return False
 
     def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         """The newest snapshot in splits."""

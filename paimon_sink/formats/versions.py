@@ -1,31 +1,87 @@
-"""What to say where a read asks for a snapshot that is not there."""
+"""Which snapshot a read means, and what to say where it is not there."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError, SourceChangedError
 from paimon_sink.core.names import nearest_name
-from paimon_sink.formats.values import SnapshotRange
+from paimon_sink.formats.values import AsOf, SnapshotRange
 
 __all__ = [
-    "ambiguous_version",
-    "as_number",
+    "Versions",
     "expired",
-    "no_such_version",
     "nothing_then",
     "range_is_empty",
     "rows_taken_out",
 ]
 
+S = TypeVar("S")
+
 _MOST_SHOWN = 10
 
 
-def as_number(version: str) -> int | None:
-    """What ``versionAsOf`` says as the id of a snapshot, if it may be one."""
-    return int(version) if re.fullmatch(r"[0-9]{1,19}", version, re.ASCII) else None
+class Versions(ABC, Generic[S]):
+    """The snapshots of a table by what a read calls them. Adapters say how each is found."""
+
+    label: str
+
+    def find(self, as_of: AsOf) -> S | None:
+        """The snapshot; None where the table has none yet and the newest is asked for."""
+        if as_of.version is not None:
+            return self._version(as_of.version)
+        if as_of.at_ms is not None:
+            return self.newest_until(as_of.at_ms)
+        return self.newest()
+
+    def _version(self, version: str) -> S:
+        tags = self.tags()
+        tagged = self.tagged(version) if version in tags else None
+        number = int(version) if re.fullmatch(r"[0-9]{1,19}", version, re.ASCII) else None
+        snapshot = None if number is None else self.with_id(number)
+        if tagged is not None and snapshot is not None and self.id_of(tagged) != number:
+            raise ambiguous_version(self.label, version, self.id_of(tagged))
+        found = tagged or snapshot
+        if found is not None:
+            return found
+        if number is not None:
+            raise self.missing(number, option="versionAsOf")
+        raise self.unknown(version, tags)
+
+    @abstractmethod
+    def newest(self) -> S | None:
+        """The newest snapshot, if there is one."""
+
+    @abstractmethod
+    def newest_until(self, at_ms: int) -> S:
+        """The newest at a time. Raises ``OptionError`` or ``SnapshotExpiredError`` where none is as old."""
+
+    @abstractmethod
+    def with_id(self, snapshot_id: int) -> S | None:
+        """The snapshot of that id, if it stands."""
+
+    @abstractmethod
+    def id_of(self, snapshot: S) -> int: ...
+
+    @abstractmethod
+    def tags(self) -> Sequence[str]:
+        """The names of all tags."""
+
+    @abstractmethod
+    def tagged(self, name: str) -> S | None:
+        """The snapshot of a tag, also where the tag alone keeps it."""
+
+    @abstractmethod
+    def missing(self, snapshot_id: int, *, option: str) -> OptionError | SnapshotExpiredError:
+        """What to say of an id that no snapshot has."""
+
+    def unknown(self, version: str, tags: Sequence[str]) -> OptionError:
+        """What to say of a name that no tag has."""
+        return no_such_version(self.label, version, tags)
 
 
 def no_such_version(table: str, version: str, tags: Sequence[str]) -> OptionError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -74,13 +75,13 @@ class Scan:
         """All columns there are to choose from."""
         return pa.schema([*self.snapshot.schema, *self._metadata])
 
-    @property
-    def conditions(self) -> list[ConditionTree]:
+    @cached_property
+    def conditions(self) -> tuple[ConditionTree, ...]:
         """What every row has to meet, by the options ``partition.*`` and ``where``."""
-        return [
+        return (
             *partition_conditions(self.table, self.options.partition),
             *where_conditions(self.table, self.options.where),
-        ]
+        )
 
     def check_unchanged(self, field_ids: Mapping[str, int]) -> None:
         """Refuse where a column is another one than when the DataFrame was made: a name alone does not tell."""
@@ -96,15 +97,17 @@ class Scan:
         return self.snapshot.splits(pruning_filters(self.conditions, self.table.schema))
 
     def tasks(self, *, parallelism: int) -> list[ReadTask]:
-        """Shared out evenly, the largest first."""
-        conditions, schema = tuple(self.conditions), self.everything
+        """Shared out evenly, the largest first. One at least: only tasks know what the session makes of `where`."""
+        schema = self.everything
         shares = balanced(
             self.splits(),
             cut=self.table.scans.cut,
             split_bytes=self.options.split_bytes,
             at_least=self.options.min_partitions or parallelism,
         )
-        return [ReadTask(tuple(share), schema, self.options.metadata_columns, conditions) for share in shares]
+        return [
+            ReadTask(tuple(share), schema, self.options.metadata_columns, self.conditions) for share in shares or [[]]
+        ]
 
     def _column(self, name: str) -> pa.Field:
         try:

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from paimon_sink.core.columns import alike
 from paimon_sink.core.nested import is_list
-from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.core.schema import sql_type, type_name
 from paimon_sink.formats.registry import open_table, parse_options
@@ -55,52 +54,59 @@ def load(spark: SparkSession, **options: str) -> DataFrame:
     """The rows of a table as of now, or as the options of a read say. Call it again to see what came since."""
     register(spark)
     parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
-    why_not = "Spark Connect plans elsewhere than where this program runs"
-    if hasattr(spark, "_jsparkSession"):
-        scan = Scan.open(open_table(parsed.table), parsed.read)
-        splits = scan.snapshot.splits([])
-        why_not = _why_not(spark, parsed, scan, splits) or ""
-        if not why_not:
-            log.info("%s is read by Spark's own Parquet reader: %d files.", parsed.table.label, len(splits))
-            return _by_spark(spark, parsed.read, scan, splits)
-    log.info("%s is read by format('pwc'): %s.", parsed.table.label, why_not)
-    return spark.read.format(PwcDataSource.name()).options(**options).load()
+    try:
+        frame = _by_spark(spark, parsed)
+    except _NotExactError as error:
+        log.info("%s is read by format('pwc'): %s.", parsed.table.label, error)
+        return spark.read.format(PwcDataSource.name()).options(**options).load()
+    log.info("%s is read by Spark's own Parquet reader.", parsed.table.label)
+    return frame
 
 
-def _by_spark(spark: SparkSession, options: ReadOptions, scan: Scan, splits: Sequence[Split]) -> DataFrame:
-    check_session(scan.conditions, lambda key: spark.conf.get(key, None), table=scan.table.label)
+class _NotExactError(Exception):
+    """Why Spark's reader might give other rows, or none at all."""
+
+
+def _by_spark(spark: SparkSession, options: Options) -> DataFrame:
+    """What can be known without a plan is asked first: ``format("pwc")`` plans for itself."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise _NotExactError("Spark Connect plans elsewhere than where this program runs")
+    if options.read.partition or options.read.metadata_columns:
+        raise _NotExactError("partition.* and metadataColumns are for our own reader")
+    scan = Scan.open(open_table(options.table), options.read)
+    _check_columns(scan.snapshot.schema)
+    splits = scan.snapshot.splits([])
+    if not splits:
+        raise _NotExactError("it has no files")
+    if not scan.snapshot.are_plain(splits):
+        raise _NotExactError(
+            "some files are not Parquet with exactly the columns of the snapshot, or rows of them are deleted"
+        )
     paths = [_uri(scan, split) for split in splits]
+    _check_reachable(spark, paths)
+    check_session(scan.conditions, lambda key: spark.conf.get(key, None), table=scan.table.label)
     frame = spark.read.schema(spark_schema(scan.snapshot.schema)).options(**_EXACT).parquet(*paths)
-    if options.where is not None:
-        frame = frame.where(options.where)
+    if options.read.where is not None:
+        frame = frame.where(options.read.where)
     return frame.select(*(f"`{name.replace('`', '``')}`" for name in scan.schema.names))
 
 
-def _why_not(spark: SparkSession, options: Options, scan: Scan, splits: Sequence[Split]) -> str | None:
-    """Why Spark's reader might give other rows. None: it gives the same."""
-    if not splits:
-        return "it has no files"
-    if options.read.partition or options.read.metadata_columns:
-        return "partition.* and metadataColumns are for our own reader"
-    strange = next((field for field in scan.snapshot.schema if not _means_the_same(field)), None)
+def _check_columns(schema: pa.Schema) -> None:
+    strange = next((field for field in schema if not _means_the_same(field)), None)
     if strange is not None:
-        return f"column {strange.name} is {sql_type(strange) or type_name(strange.type)}"
-    if any("." in name for name in scan.snapshot.schema.names) or alike(scan.snapshot.schema):
-        return "a column has a dot in its name, or a name that differs from another's by case alone"
-    if not scan.table.scans.are_plain(splits):
-        return "some files are not Parquet with exactly the columns of the snapshot, or rows of them are deleted"
-    return _unreachable(spark, scan, splits)
+        raise _NotExactError(f"column {strange.name} is {sql_type(strange) or type_name(strange.type)}")
+    if any("." in name for name in schema.names) or alike(schema):
+        raise _NotExactError("a column has a dot in its name, or a name that differs from another's by case alone")
 
 
-def _unreachable(spark: SparkSession, scan: Scan, splits: Sequence[Split]) -> str | None:
-    for uri in (_uri(scan, split) for split in splits):
+def _check_reachable(spark: SparkSession, uris: Sequence[str]) -> None:
+    for uri in uris:
         name = uri.rpartition("/")[2]
         if name.startswith(("_", ".")) or not _PATTERN_SIGNS.isdisjoint(uri):
-            return f"Spark would not take {uri} for the name of a file"
-        scheme = uri.partition(":")[0]
-        if scheme != "file" and not _hadoop_knows(spark, scheme):
-            return f"Spark's Hadoop has no file system for {scheme}: (fs.{scheme}.impl)"
-    return None
+            raise _NotExactError(f"Spark would not take {uri} for the name of a file")
+    for scheme in {uri.partition(":")[0] for uri in uris} - {"file"}:
+        if not _hadoop_knows(spark, scheme):
+            raise _NotExactError(f"Spark's Hadoop has no file system for {scheme}: (fs.{scheme}.impl)")
 
 
 def _hadoop_knows(spark: SparkSession, scheme: str) -> bool:

@@ -26,7 +26,7 @@ __all__ = ["NoStreamReader", "PwcReader"]
 
 @dataclass
 class _TaskPartition(ds.InputPartition):
-    task: ReadTask | None
+    task: ReadTask
 
 
 class PwcReader(ds.DataSourceReader):
@@ -54,9 +54,8 @@ class PwcReader(ds.DataSourceReader):
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         cheapen_worker_reuse()
-        task = getattr(partition, "task", None)
-        if task is None:
-            return
+        assert isinstance(partition, _TaskPartition)
+        task = partition.task
         # Tasks know the session's settings; the process that plans does not.
         check_session(task.conditions, session_setting, table=self._options.table.label)
         expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))

@@ -240,6 +240,17 @@ def test_the_option_where_is_refused_in_a_session_that_reads_it_otherwise(spark:
     assert "with spark.sql.ansi.enabled=false, Spark's own WHERE would give other rows" in str(refused.value)
 
 
+def test_it_is_refused_also_where_no_file_is_left_to_be_read(spark: SparkSession, extremes: Lake) -> None:
+    nobody = extremes.with_options(where="n = '123456789'")
+    assert load(spark, nobody).collect() == []
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(PySparkException, match="Spark's own WHERE would give other rows"):
+            load(spark, nobody).collect()
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
 def test_the_option_where_reads_columns_that_the_query_does_not_ask_for(spark: SparkSession, extremes: Lake) -> None:
     chosen = spark.read.format("pwc").schema("id int").options(**lake_options(extremes, where="s = 'ab'")).load()
 

@@ -48,12 +48,6 @@ class IcebergScans(Scans):
     def cut(self, split: Split) -> list[Split]:
         return cut(self._handle.native, split, label=self._handle.label)
 
-    def are_plain(self, splits: Sequence[Split]) -> bool:
-        metadata = self._handle.native.metadata
-        # Files say nothing of the schema they were written with: names are sure only while there was one.
-        was_one_schema = len(metadata.schemas) == 1 and _NAME_MAPPING not in metadata.properties
-        return was_one_schema and all(is_plain(split) for split in splits)
-
     def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         handle = self._handle
         native = handle.load()
@@ -90,6 +84,12 @@ class _Columns(SnapshotScan):
         self.committed_ms = None if snapshot is None else snapshot.timestamp_ms
         self.schema = arrow_schema(schema, table=handle.label)
         self.field_ids = {field.name: field.field_id for field in schema.fields}
+
+    def are_plain(self, splits: Sequence[Split]) -> bool:
+        metadata = self._native.metadata
+        # Files say nothing of the schema they were written with: names are sure only while there was one.
+        was_one_schema = len(metadata.schemas) == 1 and _NAME_MAPPING not in metadata.properties
+        return was_one_schema and all(is_plain(split) for split in splits)
 
 
 class _WholeSnapshot(_Columns):

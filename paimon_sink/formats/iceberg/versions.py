@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyiceberg.table.metadata import TableMetadata
@@ -10,32 +11,22 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError
 from paimon_sink.formats.iceberg.ledger import ancestors
-from paimon_sink.formats.values import AsOf, SnapshotRange
+from paimon_sink.formats.values import SnapshotRange
 from paimon_sink.formats.versions import (
-    ambiguous_version,
-    as_number,
+    Versions,
     expired,
-    no_such_version,
     nothing_then,
     range_is_empty,
 )
 
 
 @dataclass(frozen=True)
-class IcebergVersions:
+class IcebergVersions(Versions[Snapshot]):
     """In the metadata as it was read once: all that a read asks for comes from there."""
 
     label: str
     branch: str
     metadata: TableMetadata
-
-    def find(self, as_of: AsOf) -> Snapshot | None:
-        """The snapshot; None where the branch has none yet and the newest is asked for."""
-        if as_of.version is not None:
-            return self._version(as_of.version)
-        if as_of.at_ms is not None:
-            return self._newest_until(as_of.at_ms)
-        return self._head()
 
     def span(self, span: SnapshotRange) -> list[Snapshot]:
         """The snapshots of a range, oldest first, all of them: each is the parent of the next."""
@@ -71,34 +62,27 @@ class IcebergVersions:
 
     # ------------------------------------------------------------ by id and tag
 
-    def _version(self, version: str) -> Snapshot:
-        tagged = self._tagged(version)
-        number = as_number(version)
-        snapshot = None if number is None else self.metadata.snapshot_by_id(number)
-        if tagged is not None and snapshot is not None and tagged != snapshot:
-            raise ambiguous_version(self.label, version, tagged.snapshot_id)
-        found = tagged or snapshot
-        if found is not None:
-            return found
-        if number is not None:
-            raise self._gone(number, option="versionAsOf")
-        if version in self.metadata.refs:
-            raise OptionError(
-                f"Cannot read {self.label}: versionAsOf={version} is a branch. Read it with branch={version}."
-            )
-        raise no_such_version(self.label, version, self._tags())
+    def with_id(self, snapshot_id: int) -> Snapshot | None:
+        return self.metadata.snapshot_by_id(snapshot_id)
 
-    def _tags(self) -> list[str]:
+    def id_of(self, snapshot: Snapshot) -> int:
+        return snapshot.snapshot_id
+
+    def tags(self) -> list[str]:
         refs = self.metadata.refs.items()
         return [name for name, ref in refs if ref.snapshot_ref_type == SnapshotRefType.TAG]
 
-    def _tagged(self, name: str) -> Snapshot | None:
-        ref = self.metadata.refs.get(name)
-        if ref is None or ref.snapshot_ref_type != SnapshotRefType.TAG:
-            return None
-        return self.metadata.snapshot_by_id(ref.snapshot_id)
+    def tagged(self, name: str) -> Snapshot | None:
+        return self.metadata.snapshot_by_id(self.metadata.refs[name].snapshot_id)
 
-    def _gone(self, snapshot_id: int, *, option: str) -> OptionError | SnapshotExpiredError:
+    def unknown(self, version: str, tags: Sequence[str]) -> OptionError:
+        if version in self.metadata.refs:
+            return OptionError(
+                f"Cannot read {self.label}: versionAsOf={version} is a branch. Read it with branch={version}."
+            )
+        return super().unknown(version, tags)
+
+    def missing(self, snapshot_id: int, *, option: str) -> OptionError | SnapshotExpiredError:
         """An id says nothing of its age: it may have expired, or never have been there."""
         if not self.metadata.snapshots:
             return OptionError(f"Cannot read {self.label}: {option}={snapshot_id}, and it has no snapshot yet.")
@@ -107,7 +91,7 @@ class IcebergVersions:
             "one. `pwc history` lists those that stand."
         )
 
-    def _head(self) -> Snapshot | None:
+    def newest(self) -> Snapshot | None:
         ref = self.metadata.refs.get(self.branch)
         if ref is None and self.branch != MAIN_BRANCH:
             raise OptionError(f"Cannot read {self.label}: it has no branch {self.branch!r}.")
@@ -115,9 +99,9 @@ class IcebergVersions:
 
     # ------------------------------------------------------------ by time
 
-    def _newest_until(self, at_ms: int) -> Snapshot:
+    def newest_until(self, at_ms: int) -> Snapshot:
         oldest = None
-        for snapshot in ancestors(self.metadata, self._head()):
+        for snapshot in ancestors(self.metadata, self.newest()):
             if snapshot.timestamp_ms <= at_ms:
                 return snapshot
             oldest = snapshot
@@ -136,13 +120,13 @@ class IcebergVersions:
 
     def _first(self, span: SnapshotRange) -> int | None:
         if span.first is not None and self.metadata.snapshot_by_id(span.first) is None:
-            raise self._gone(span.first, option="startingVersion")
+            raise self.missing(span.first, option="startingVersion")
         return span.first
 
     def _last(self, span: SnapshotRange) -> Snapshot | None:
         if span.last is None:
-            return self._head() if span.to_ms is None else self._newest_until(span.to_ms)
+            return self.newest() if span.to_ms is None else self.newest_until(span.to_ms)
         snapshot = self.metadata.snapshot_by_id(span.last)
         if snapshot is None:
-            raise self._gone(span.last, option="endingVersion")
+            raise self.missing(span.last, option="endingVersion")
         return snapshot

@@ -8,24 +8,17 @@ from functools import partial
 
 import pyarrow as pa
 
-from paimon_sink.core.errors import OptionError, SnapshotExpiredError, TableChangedError
+from paimon_sink.core.errors import TableChangedError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.bounds import Bounds, may_hold
 from paimon_sink.formats.contract import Scans, SnapshotScan
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot
+from paimon_sink.formats.memory.versions import MemoryVersions
 from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups
 from paimon_sink.formats.values import NEWEST, AsOf, CommitKind, FilterTree, LiveFile, SnapshotRange, Split
-from paimon_sink.formats.versions import (
-    ambiguous_version,
-    as_number,
-    expired,
-    no_such_version,
-    nothing_then,
-    range_is_empty,
-    rows_taken_out,
-)
+from paimon_sink.formats.versions import rows_taken_out
 
 
 class MemoryScans(Scans):
@@ -34,7 +27,7 @@ class MemoryScans(Scans):
 
     def at(self, as_of: AsOf) -> SnapshotScan:
         self._handle.require_table()
-        snapshot = self._found(as_of)
+        snapshot = MemoryVersions(self._handle).find(as_of)
         is_today = snapshot is None or as_of == NEWEST
         return _MemoryScan(
             self._handle,
@@ -45,11 +38,7 @@ class MemoryScans(Scans):
 
     def appended(self, span: SnapshotRange) -> SnapshotScan:
         self._handle.require_table()
-        standing = self._handle.state.snapshots
-        first, last = self._ends(span, standing)
-        chosen = [snapshot for snapshot in standing if first <= snapshot.snapshot_id <= last]
-        if not chosen:
-            raise range_is_empty(self._handle.label, span)
+        chosen = MemoryVersions(self._handle).span(span)
         pieces = []
         for snapshot in chosen:
             if snapshot.removed and snapshot.kind is not CommitKind.REWRITE:
@@ -72,55 +61,6 @@ class MemoryScans(Scans):
     def cut(self, split: Split) -> list[Split]:
         with open_parquet(self._handle.store, self._handle.full(read_json(split.body)["path"])) as file:
             return cut_at_groups(split, file.metadata)
-
-    def _found(self, as_of: AsOf) -> Snapshot | None:
-        state, label = self._handle.state, self._handle.label
-        if as_of.version is not None:
-            tagged = state.tags.get(as_of.version)
-            number = as_number(as_of.version)
-            snapshot = None if number is None else state.snapshot(number)
-            if tagged is not None and snapshot is not None and tagged.snapshot_id != snapshot.snapshot_id:
-                raise ambiguous_version(label, as_of.version, tagged.snapshot_id)
-            if tagged is None and snapshot is None and number is not None:
-                raise self._missing(number, "versionAsOf")
-            if tagged is None and snapshot is None:
-                raise no_such_version(label, as_of.version, list(state.tags))
-            return tagged or snapshot
-        if as_of.at_ms is not None:
-            older = [snapshot for snapshot in state.snapshots if snapshot.created_ms <= as_of.at_ms]
-            if not older:
-                oldest = state.snapshots[0] if state.snapshots else None
-                oldest_ms = None if oldest is None else oldest.created_ms
-                is_expired = oldest is not None and oldest.parent is not None
-                raise nothing_then(label, as_of.at_ms, oldest_ms, expired_before=is_expired)
-            return older[-1]
-        return state.newest
-
-    def _ends(self, span: SnapshotRange, standing: Sequence[Snapshot]) -> tuple[int, int]:
-        if not standing:
-            raise range_is_empty(self._handle.label, span)
-        oldest, newest = standing[0].snapshot_id, standing[-1].snapshot_id
-        for option, number in (("startingVersion", span.first), ("endingVersion", span.last)):
-            if number is not None and not oldest <= number <= newest:
-                raise self._missing(number, option)
-        first = span.first
-        if first is None:
-            after = [each.snapshot_id for each in standing if each.created_ms >= (span.from_ms or 0)]
-            if after and after[0] == oldest and standing[0].parent is not None:
-                raise nothing_then(self._handle.label, span.from_ms or 0, standing[0].created_ms, expired_before=True)
-            first = after[0] if after else newest + 1
-        last = span.last
-        if last is None:
-            last = newest
-            if span.to_ms is not None:
-                last = max((each.snapshot_id for each in standing if each.created_ms <= span.to_ms), default=0)
-        return first, last
-
-    def _missing(self, number: int, option: str) -> OptionError | SnapshotExpiredError:
-        standing = self._handle.state.snapshots
-        if standing and number < standing[0].snapshot_id:
-            return expired(self._handle.label, f"{option}={number}", oldest=standing[0].snapshot_id)
-        return OptionError(f"Cannot read {self._handle.label}: {option}={number} names no snapshot of it.")
 
     def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         if self._handle.state.schema_id != self._handle.schema_id:

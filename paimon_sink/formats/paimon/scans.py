@@ -75,9 +75,6 @@ class PaimonScans(Scans):
     def cut(self, split: Split) -> list[Split]:
         return self._files.cut(split)
 
-    def are_plain(self, splits: Sequence[Split]) -> bool:
-        return self._files.are_plain(splits)
-
     def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         handle = self._handle
         newest = handle.snapshots.newest()
@@ -112,6 +109,9 @@ class _Columns(SnapshotScan):
         self.committed_ms = None if snapshot is None else snapshot.time_millis
         self.schema = files.arrow_schema(schema_id)
         self.field_ids = {field.name: field.id for field in files.schema(schema_id).fields}
+
+    def are_plain(self, splits: Sequence[Split]) -> bool:
+        return self._files.are_plain(splits)
 
     def _split(self, entry: ManifestEntry, snapshot: Snapshot) -> Split:
         return Split(

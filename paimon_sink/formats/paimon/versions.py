@@ -9,30 +9,20 @@ from pypaimon.snapshot.snapshot import Snapshot
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
 from paimon_sink.formats.paimon.tags import TagFiles
-from paimon_sink.formats.values import AsOf, SnapshotRange
+from paimon_sink.formats.values import SnapshotRange
 from paimon_sink.formats.versions import (
-    ambiguous_version,
-    as_number,
+    Versions,
     expired,
-    no_such_version,
     nothing_then,
     range_is_empty,
 )
 
 
 @dataclass(frozen=True)
-class PaimonVersions:
+class PaimonVersions(Versions[Snapshot]):
     label: str
     snapshots: SnapshotFiles
-    tags: TagFiles
-
-    def find(self, as_of: AsOf) -> Snapshot | None:
-        """The snapshot; None where the table has none yet and the newest is asked for."""
-        if as_of.version is not None:
-            return self._version(as_of.version)
-        if as_of.at_ms is not None:
-            return self._newest_until(as_of.at_ms)
-        return self.snapshots.newest()
+    tag_files: TagFiles
 
     def span(self, span: SnapshotRange) -> list[Snapshot]:
         """The snapshots of a range, oldest first, all of them."""
@@ -43,26 +33,28 @@ class PaimonVersions:
         for snapshot_id in range(first, last + 1):
             snapshot = self.snapshots.read(snapshot_id)
             if snapshot is None:
-                raise self._missing(snapshot_id, option="startingVersion" if snapshot_id == first else "endingVersion")
+                raise self.missing(snapshot_id, option="startingVersion" if snapshot_id == first else "endingVersion")
             snapshots.append(snapshot)
         return snapshots
 
     # ------------------------------------------------------------ by id and tag
 
-    def _version(self, version: str) -> Snapshot:
-        tagged = self.tags.read(version) if version in self.tags.names() else None
-        number = as_number(version)
-        snapshot = None if number is None else self.snapshots.read(number)
-        if tagged is not None and snapshot is not None and tagged.id != snapshot.id:
-            raise ambiguous_version(self.label, version, tagged.id)
-        found = tagged or snapshot
-        if found is not None:
-            return found
-        if number is not None:
-            raise self._missing(number, option="versionAsOf")
-        raise no_such_version(self.label, version, self.tags.names())
+    def newest(self) -> Snapshot | None:
+        return self.snapshots.newest()
 
-    def _missing(self, snapshot_id: int, *, option: str) -> OptionError | SnapshotExpiredError:
+    def with_id(self, snapshot_id: int) -> Snapshot | None:
+        return self.snapshots.read(snapshot_id)
+
+    def id_of(self, snapshot: Snapshot) -> int:
+        return int(snapshot.id)
+
+    def tags(self) -> list[str]:
+        return self.tag_files.names()
+
+    def tagged(self, name: str) -> Snapshot | None:
+        return self.tag_files.read(name)
+
+    def missing(self, snapshot_id: int, *, option: str) -> OptionError | SnapshotExpiredError:
         earliest, newest = self.snapshots.earliest(), self.snapshots.newest()
         if earliest is not None and snapshot_id < earliest.id:
             return expired(self.label, f"{option}={snapshot_id}", oldest=earliest.id)
@@ -71,7 +63,7 @@ class PaimonVersions:
 
     # ------------------------------------------------------------ by time
 
-    def _newest_until(self, at_ms: int) -> Snapshot:
+    def newest_until(self, at_ms: int) -> Snapshot:
         earliest, newest = self.snapshots.earliest(), self.snapshots.newest()
         if earliest is None or newest is None:
             raise nothing_then(self.label, at_ms, None)
@@ -102,11 +94,11 @@ class PaimonVersions:
                 # Whether one that expired was also at or after that time cannot be known any more.
                 raise nothing_then(self.label, span.from_ms, earliest.time_millis, expired_before=True)
             return int(earliest.id)
-        before = self._newest_until(span.from_ms - 1).id
+        before = self.newest_until(span.from_ms - 1).id
         return None if before == newest.id else int(before) + 1
 
     def _last(self, span: SnapshotRange) -> int | None:
         if span.last is not None:
             return span.last
-        newest = self._newest_until(span.to_ms) if span.to_ms is not None else self.snapshots.newest()
+        newest = self.newest_until(span.to_ms) if span.to_ms is not None else self.snapshots.newest()
         return None if newest is None else int(newest.id)
