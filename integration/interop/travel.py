@@ -12,8 +12,12 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import paimon_sink
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import open_table, parse_options
+from paimon_sink.read.scan import Scan
+from paimon_sink.read.scan import rows as rows_of
 
-__all__ = ["Seen", "by_load", "by_source", "counted", "seen", "ways_of_load"]
+__all__ = ["Seen", "by_load", "by_scan", "by_source", "seen", "ways_of_load"]
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,19 @@ class Seen:
 
 
 def seen(frame: DataFrame) -> Seen:
-    return Seen(tuple(frame.columns), counted(tuple(row) for row in frame.collect()))
+    return Seen(tuple(frame.columns), Counter(tuple(row) for row in frame.collect()))
 
 
-def counted(rows: Iterator[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    return Counter(rows)
+def by_scan(options: Mapping[str, str], **asked: str) -> Seen:
+    """As the tasks of a read do it, without Spark: for what is asked many times."""
+    parsed = parse_options({**options, **asked}, purpose=Purpose.READ)
+    scan = Scan.open(open_table(parsed.table), parsed.read)
+    columns = scan.schema.names
+    found: Counter[tuple[Any, ...]] = Counter()
+    for task in scan.tasks(parallelism=2):
+        for batch in rows_of(scan.table, task, columns):
+            found.update(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+    return Seen(tuple(columns), found)
 
 
 def by_source(spark: SparkSession, options: Mapping[str, str], **asked: str) -> Seen:
