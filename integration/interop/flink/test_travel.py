@@ -103,8 +103,8 @@ def we_append_again(both: Both) -> None:
 
 
 def both_tag(both: Both) -> None:
-    assert both.lake.open().refs.tag("ours", 1)
-    both.sql("CALL sys.create_tag(`table` => '{t}', tag => 'of java', snapshot_id => 2)")
+    assert both.lake.open().refs.tag("ours", 2)
+    both.sql("CALL sys.create_tag(`table` => '{t}', tag => 'of java', snapshot_id => 1)")
 
 
 def we_compact(both: Both) -> None:
