@@ -105,9 +105,7 @@ def _as_asked(batch: pa.RecordBatch, taken: Sequence[int], columns: FileColumns)
     return as_schema(pa.RecordBatch.from_arrays(arrays, names=columns.schema.names), columns.schema)
 
 
-def cut_at_groups(
-    split: Split, metadata: pq.FileMetaData, row_groups: Sequence[int] | None = None
-) -> list[Split]:
+def cut_at_groups(split: Split, metadata: pq.FileMetaData, row_groups: Sequence[int] | None = None) -> list[Split]:
     """The split of a file, one for each of some row groups."""
     groups = range(metadata.num_row_groups) if row_groups is None else row_groups
     found = ((position, metadata.row_group(position)) for position in groups)

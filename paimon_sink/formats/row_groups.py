@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ def groups_to_read(file: pq.ParquetFile, columns: FileColumns, split: Split) -> 
         return split.row_groups
     footer = _Footer(file, columns)
     asked = range(file.metadata.num_row_groups) if split.row_groups is None else split.row_groups
-    return [group for group in asked if may_hold(split.filters, lambda name, group=group: footer.bounds(group, name))]
+    return [group for group in asked if may_hold(split.filters, partial(footer.bounds, group))]
 
 
 class _Footer:
