@@ -58,10 +58,10 @@ class _Footer:
         found = None if chunk is None else chunk.statistics
         if found is None:
             return None
-        null_count = found.null_count if found.has_null_count else None
         if not found.has_min_max or not self._is_ordered_as_numbers(chunk, field.type):
-            return Bounds(null_count=null_count, rows=rows)
-        return Bounds(_end(found, "min", field.type), _end(found, "max", field.type), null_count=null_count, rows=rows)
+            return Bounds(null_count=found.null_count, rows=rows)
+        low, high = _end(found, "min", field.type), _end(found, "max", field.type)
+        return Bounds(low, high, null_count=found.null_count, rows=rows)
 
     def _is_ordered_as_numbers(self, chunk: pq.ColumnChunkMetaData, kind: pa.DataType) -> bool:
         """Whatever is no decimal in bytes is ordered as it should be."""
