@@ -201,7 +201,7 @@ def _in_order(kind: Kind) -> list[Any]:
     if pa.types.is_nested(kind.type):
         return pool
     if pa.types.is_temporal(kind.type):
-        return sorted(pool, key=lambda value: count_of(value, kind.type))
+        return sorted(pool, key=lambda value: count_of(value, kind.type) or 0)
     if pa.types.is_floating(kind.type):
         return sorted(pool, key=lambda value: (math.isnan(value), value))
     return sorted(pool)

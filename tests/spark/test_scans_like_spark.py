@@ -1,6 +1,6 @@
 """Random tables, random snapshots and ranges of them, random conditions: the rows of a full read, filtered by Spark.
 
-``PWC_SCAN_CASES`` asks for that many new cases a format; ``PWC_SCAN_SEED`` for those of a run before.
+``PWC_SCAN_CASES`` asks for that many new cases, half of them a format; ``PWC_SCAN_SEED`` for those of a run before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 ASKED = int(os.environ.get("PWC_SCAN_CASES", "0"))
 SEED = int(os.environ.get("PWC_SCAN_SEED", "0")) or (SystemRandom().randrange(1, 2**32) if ASKED else 2026)
-CASES = ASKED or 80
+CASES = ASKED // 2 or 80
 PER_TABLE, PER_VERSION = (250, 50) if ASKED else (40, 20)
 MOST_REFUSED, LEAST_FILES_OUT, LEAST_GROUPS_OUT = 0.2, 0.1, 0.03
 """Shares of all cases: refused; with files that are left out; with row groups left out of files that are opened."""
