@@ -98,7 +98,8 @@ class Scan:
         Each carries the filters: only who opens a file knows its row groups.
         """
         filters = tuple(pruning_filters(self.conditions, self.table.schema))
-        return [replace(split, filters=filters) for split in self.snapshot.splits(filters)]
+        splits = self.snapshot.splits(filters)
+        return [replace(split, filters=filters) for split in splits] if filters else splits
 
     def tasks(self, *, parallelism: int) -> list[ReadTask]:
         """Shared out evenly, the largest first. One at least: only tasks know what the session makes of `where`."""
