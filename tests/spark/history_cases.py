@@ -102,9 +102,10 @@ class History:
         return Version({"versionAsOf": str(chosen)}, self.snapshots[chosen])
 
 
-def play(rng: Random, warehouse: str, table_format: str) -> History:
+def play(rng: Random, warehouse: str, table_format: str, *, is_partitioned: bool) -> History:
+    """Partitions make small files: of those with several row groups, most are in tables without."""
     iceberg = table_format == "iceberg"
-    partition_by = rng.choice(["", rng.choice([*PLAIN_PARTITIONS, *(TRANSFORMS if iceberg else [])])])
+    partition_by = rng.choice([*PLAIN_PARTITIONS, *(TRANSFORMS if iceberg else [])]) if is_partitioned else ""
     extra = {"partitionBy": partition_by} if partition_by else {}
     if iceberg:
         extra["table.write.metadata.metrics.default"] = rng.choice(METRICS)

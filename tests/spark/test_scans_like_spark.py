@@ -85,7 +85,8 @@ def test_random_reads_of_random_histories_give_the_rows_of_a_full_read_filtered_
     different: list[str] = []
     cases = 0
     while cases < CASES:
-        history = play(rng, str(tmp_path / str(cases)), table_format)
+        is_partitioned = cases // PER_TABLE % 2 == 1
+        history = play(rng, str(tmp_path / str(cases)), table_format, is_partitioned=is_partitioned)
         for _ in range(PER_TABLE // PER_VERSION):
             version = history.version(rng)
             cases += PER_VERSION
