@@ -13,6 +13,7 @@ BENCH_ARGS ?=
 FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
 FUZZ_CONDITIONS ?= 5000
+FUZZ_CASES ?= 2000
 FUZZ_SEED ?= 0
 PLACE ?= paimon-s3
 PYTEST_ARGS ?=
@@ -219,6 +220,11 @@ fuzz: $(READY) ## Hostile input, two thousand examples a test
 fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CONDITIONS=5000 a format, FUZZ_SEED=…)
 	@PWC_WHERE_CONDITIONS=$(FUZZ_CONDITIONS) PWC_WHERE_SEED=$(FUZZ_SEED) \
 		$(VENV)/bin/pytest -n 0 -s tests/spark/test_where_like_spark.py $(PYTEST_ARGS)
+
+.PHONY: fuzz-scan
+fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ_CASES=2000, FUZZ_SEED=…)
+	@PWC_SCAN_CASES=$(FUZZ_CASES) PWC_SCAN_SEED=$(FUZZ_SEED) \
+		$(VENV)/bin/pytest -n 0 -s tests/spark/test_scans_like_spark.py $(PYTEST_ARGS)
 
 # ---------------------------------------------------------------- benchmarks
 

@@ -45,6 +45,11 @@ class IcebergVersions(Versions[Snapshot]):
             return self._from(snapshots[::-1], span)
         if first is not None and self._is_below(first, last):
             raise range_is_empty(self.label, span)
+        if first is not None and self._is_first(snapshots[-1]):
+            raise OptionError(
+                f"Cannot read what was added to {self.label}: startingVersion={first} does not lead to snapshot "
+                f"{last.snapshot_id}. It is of another branch, or was rolled back. Name the branch of both with branch."
+            )
         raise expired(
             self.label,
             f"startingVersion={span.first}" if span.first is not None else "the range's begin",
