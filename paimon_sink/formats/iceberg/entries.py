@@ -9,13 +9,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyiceberg.manifest import DataFile as ManifestDataFile
 from pyiceberg.manifest import DataFileContent, FileFormat
 
 from paimon_sink.core.errors import MessageError
+from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.formats.iceberg.metrics import FileMetrics
@@ -33,13 +35,22 @@ def data_path(partition: tuple[Any, ...], name: str, partitioning: Partitioning)
     return "/".join(filter(None, (_DATA, partitioning.path(partition) if partition else "", name)))
 
 
-def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> None:
-    """Raise ``MessageError`` unless each is a data file of the table, just as its own entry describes it."""
-    for file in files:
-        _check_entry(file, partitioning)
+@dataclass(frozen=True)
+class WrittenFor:
+    """What a task knew of the table when it wrote a file."""
+
+    spec_id: int
+    place: str
+    """The fingerprint of its location."""
 
 
-def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
+def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> set[WrittenFor]:
+    """What the files were written for; ``MessageError`` unless each is a data file of the table, as its entry says."""
+    with no_collection():
+        return {_checked_entry(file, partitioning) for file in files}
+
+
+def _checked_entry(file: DataFile, partitioning: Partitioning) -> WrittenFor:
     """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
@@ -47,7 +58,8 @@ def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
     path, labels = file.path, file.partition
     try:
         body = read_json(file.entry)
-        is_of_today = _spec(body) == partitioning.spec.spec_id
+        written_for = WrittenFor(_spec(body), str(body["place"]))
+        is_of_today = written_for.spec_id == partitioning.spec.spec_id
         described = (body["file"], body["rows"], body["bytes"])
         if is_of_today:
             partition = values_of(partitioning.decode(body["partition"]))
@@ -61,6 +73,7 @@ def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
+    return written_for
 
 
 def partition_of(file: DataFile, partitioning: Partitioning) -> tuple[Any, ...]:
@@ -90,18 +103,14 @@ def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partition
     return json.dumps(body, separators=(",", ":")).encode("utf-8")
 
 
-def changes_since(files: Sequence[DataFile], *, spec_id: int, table_location: str) -> list[str]:
-    """What became of the table since the files were written, as far as they tell."""
+def changes_since(written_for: Iterable[WrittenFor], *, spec_id: int, table_location: str) -> list[str]:
+    """What became of the table since files were written, as far as they tell."""
     changes: dict[str, None] = {}
-    for file in files:
-        try:
-            body = read_json(file.entry)
-            if _spec(body) != spec_id:
-                changes["the partitioning changed"] = None
-            if body["place"] != _fingerprint(table_location):
-                changes["the table was given another location"] = None
-        except (ValueError, TypeError, KeyError) as error:
-            raise _unreadable(file, error) from error
+    for seen in written_for:
+        if seen.spec_id != spec_id:
+            changes["the partitioning changed"] = None
+        if seen.place != _fingerprint(table_location):
+            changes["the table was given another location"] = None
     return list(changes)
 
 
