@@ -82,14 +82,14 @@ def writer_of_manifests(table_format: str, table: Any, commit: Any, plan: Any) -
         target = handle.native.options.manifest_target_size()
         return lambda: handle.manifests.rolling_write(entries, target, f"manifest-{uuid.uuid4()}")
     from paimon_sink.formats.iceberg.build import SnapshotBuilder
-    from paimon_sink.formats.iceberg.entries import decode_entry
+    from paimon_sink.formats.iceberg.entries import decode_entries
     from paimon_sink.formats.iceberg.partitions import Partitioning
     from paimon_sink.formats.merging import Leftovers
 
     head = commit.load_head()
     metadata = head.native.metadata
     partitioning = Partitioning(metadata.spec(), metadata.schema(), table=table.label)
-    files = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
+    files = decode_entries(plan.files, partitioning, None, table_location=metadata.location)
     builder = SnapshotBuilder(head.native, head.base, "main", head.next_snapshot_id, Leftovers(lambda _: None))
     return lambda: list(builder._added(files))
 

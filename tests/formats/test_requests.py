@@ -78,6 +78,18 @@ def test_a_commit_to_iceberg_costs_six_requests_and_reads_the_metadata_once(iceb
     assert [kind for kind, key in requests if key.endswith(".metadata.json")] == ["GetObject", "PutObject"]
 
 
+@pytest.mark.parametrize("place", ["s3_lake", "iceberg_on_s3"], ids=["paimon", "iceberg"])
+def test_a_small_file_is_read_by_one_request(place: str, request: pytest.FixtureRequest) -> None:
+    lake: Lake = request.getfixturevalue(place)
+    for batch in range(3):
+        lake.append(batch, rows(batch))
+
+    with requests_of_s3() as requests:
+        assert lake.ids() == [0, 1, 2]
+
+    assert [kind for kind, key in requests if key.endswith(".parquet")] == ["GetObject"] * 3
+
+
 # ---------------------------------------------------------------- what waits for what
 
 

@@ -10,11 +10,12 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.manifest import DataFile as ManifestDataFile
 from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 
 from paimon_sink.core.errors import MessageError
 from paimon_sink.core.garbage import no_collection
@@ -44,13 +45,44 @@ class WrittenFor:
     """The fingerprint of its location."""
 
 
-def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> set[WrittenFor]:
-    """What the files were written for; ``MessageError`` unless each is a data file of the table, as its entry says."""
+@dataclass(frozen=True)
+class CheckedEntries:
+    """What the entries of some files say: read once, and needed again when they go into a manifest."""
+
+    written_for: set[WrittenFor] = field(default_factory=set)
+    bodies: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    """By the entry."""
+
+
+def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> CheckedEntries:
+    """What they say; ``MessageError`` unless each is a data file of the table, just as its own entry describes it."""
+    checked, known = CheckedEntries(), _Partitions(partitioning)
     with no_collection():
-        return {_checked_entry(file, partitioning) for file in files}
+        for file in files:
+            checked.bodies[file.entry], written_for = _checked_entry(file, known)
+            checked.written_for.add(written_for)
+    return checked
 
 
-def _checked_entry(file: DataFile, partitioning: Partitioning) -> WrittenFor:
+class _Partitions:
+    """The partitions of many files, of which there are few: each is made of its texts once."""
+
+    def __init__(self, partitioning: Partitioning) -> None:
+        self.partitioning = partitioning
+        self._known: dict[tuple[str | None, ...], tuple[Record, str, tuple[str | None, ...]]] = {}
+
+    def of(self, texts: Sequence[str | None]) -> tuple[Record, str, tuple[str | None, ...]]:
+        """As manifests have it, its directory, and its values in words."""
+        key = tuple(texts)
+        if key not in self._known:
+            partition = self.partitioning.decode(texts)
+            values = values_of(partition)
+            labels = tuple(None if value is None else str(value) for value in values)
+            self._known[key] = (partition, data_path(values, "", self.partitioning), labels)
+        return self._known[key]
+
+
+def _checked_entry(file: DataFile, known: _Partitions) -> tuple[dict[str, Any], WrittenFor]:
     """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
@@ -59,12 +91,11 @@ def _checked_entry(file: DataFile, partitioning: Partitioning) -> WrittenFor:
     try:
         body = read_json(file.entry)
         written_for = WrittenFor(_spec(body), str(body["place"]))
-        is_of_today = written_for.spec_id == partitioning.spec.spec_id
+        is_of_today = written_for.spec_id == known.partitioning.spec.spec_id
         described = (body["file"], body["rows"], body["bytes"])
         if is_of_today:
-            partition = values_of(partitioning.decode(body["partition"]))
-            path = data_path(partition, body["file"], partitioning)
-            labels = tuple(None if value is None else str(value) for value in partition)
+            _, directory, labels = known.of(body["partition"])
+            path = f"{directory}/{body['file']}"
     except Exception as error:
         raise _unreadable(file, error) from error
     is_data = file.path.startswith(f"{_DATA}/") and file.path.endswith(".parquet")
@@ -73,7 +104,7 @@ def _checked_entry(file: DataFile, partitioning: Partitioning) -> WrittenFor:
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
-    return written_for
+    return body, written_for
 
 
 def partition_of(file: DataFile, partitioning: Partitioning) -> tuple[Any, ...]:
@@ -125,10 +156,20 @@ def _fingerprint(location: str) -> str:
     return hashlib.sha256(location.rstrip("/").encode("utf-8")).hexdigest()[:16]
 
 
-def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: str) -> ManifestDataFile:
-    """The file as a manifest entry names it."""
+def decode_entries(
+    files: Sequence[DataFile], partitioning: Partitioning, checked: CheckedEntries | None, *, table_location: str
+) -> list[ManifestDataFile]:
+    """The files as manifest entries name them. What was ``checked`` is not read again."""
+    known, bodies = _Partitions(partitioning), {} if checked is None else checked.bodies
+    with no_collection():
+        return [_decoded(file, bodies.get(file.entry), known, table_location) for file in files]
+
+
+def _decoded(file: DataFile, body: dict[str, Any] | None, known: _Partitions, table_location: str) -> ManifestDataFile:
+    partitioning = known.partitioning
     try:
-        body = read_json(file.entry)
+        body = read_json(file.entry) if body is None else body
+        assert body is not None
         if body["version"] != _VERSION or body["spec"] != partitioning.spec.spec_id:
             raise ValueError(f"version {body['version']!r}, spec {body['spec']!r}")
         figures = {name: _figures(body[name]) for name in _FIGURES}
@@ -140,7 +181,7 @@ def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: 
             content=DataFileContent.DATA,
             file_path=f"{table_location.rstrip('/')}/{file.path}",
             file_format=FileFormat.PARQUET,
-            partition=partitioning.decode(body["partition"]),
+            partition=known.of(body["partition"])[0],
             record_count=file.rows,
             file_size_in_bytes=file.size_bytes,
             column_sizes=figures["column_sizes"],
