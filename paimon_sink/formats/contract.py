@@ -235,7 +235,7 @@ class Scans(ABC):
         """The rows of a split, with the types of the snapshot's columns."""
 
     def cut(self, split: Split) -> list[Split]:
-        """The split at the row groups of its file, where it has several and can be read by them."""
+        """The split at the row groups of its file, where it can be read by them; without those its filters rule out."""
         return [split]
 
     def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:

@@ -119,12 +119,14 @@ def _as_asked(batch: pa.RecordBatch, taken: Sequence[int], columns: FileColumns)
     return as_schema(pa.RecordBatch.from_arrays(arrays, names=columns.schema.names), columns.schema)
 
 
-def cut_at_groups(split: Split, metadata: pq.FileMetaData) -> list[Split]:
-    """The split of a file, one for each of its row groups."""
+def cut_at_groups(split: Split, metadata: pq.FileMetaData, row_groups: Sequence[int] | None = None) -> list[Split]:
+    """The split of a file, one for each of some row groups."""
+    groups = range(metadata.num_row_groups) if row_groups is None else row_groups
+    found = ((position, metadata.row_group(position)) for position in groups)
     return [
         replace(split, rows=group.num_rows, size_bytes=_bytes_of(group), row_groups=(position,))
-        for position, group in enumerate(map(metadata.row_group, range(metadata.num_row_groups)))
-    ] or [split]
+        for position, group in found
+    ]
 
 
 def _bytes_of(group: pq.RowGroupMetaData) -> int:

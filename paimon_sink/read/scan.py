@@ -93,8 +93,13 @@ class Scan:
                 )
 
     def splits(self) -> list[Split]:
-        """The files to read, without those that can hold no row that is asked for."""
-        return self.snapshot.splits(pruning_filters(self.conditions, self.table.schema))
+        """The files to read, without those that can hold no row that is asked for.
+
+        Each carries the filters: only who opens a file knows its row groups.
+        """
+        filters = tuple(pruning_filters(self.conditions, self.table.schema))
+        splits = self.snapshot.splits(filters)
+        return [replace(split, filters=filters) for split in splits] if filters else splits
 
     def tasks(self, *, parallelism: int) -> list[ReadTask]:
         """Shared out evenly, the largest first. One at least: only tasks know what the session makes of `where`."""

@@ -13,6 +13,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.pruning import PRUNING_MUTANTS
 from tests.mutants.reads import READS_MUTANTS
+from tests.mutants.row_groups import ROW_GROUP_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -462,6 +463,7 @@ MUTANTS = (
     *PRUNING_MUTANTS,
     *WHERE_MUTANTS,
     *READS_MUTANTS,
+    *ROW_GROUP_MUTANTS,
     *COMPACTION_MUTANTS,
     *FILES_MUTANTS,
     *LISTENING_MUTANTS,

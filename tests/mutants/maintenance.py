@@ -74,7 +74,7 @@ MAINTENANCE_MUTANTS = (
         LEDGER,
         "        return None if entry == stored_entry else _encoded(entry, metadata)\n",
         "        return None\n",
-        (f"{EXPIRE}::test_a_batch_that_was_rolled_back_is_written_again_after_expiry",),
+        (f"{EXPIRE}::test_expiry_is_told_of_a_rollback_that_no_commit_of_ours_saw",),
     ),
     Mutant(
         "iceberg-expiry-deletes-live-files",

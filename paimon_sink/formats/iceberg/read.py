@@ -23,6 +23,7 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.schema import as_schema
+from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.file_scan import scan_file
 from paimon_sink.formats.iceberg.ledger import properties_of
@@ -30,6 +31,7 @@ from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
 from paimon_sink.formats.iceberg.types import arrow_schema, field_id_of, has_same_ids
 from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
+from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import FilterTree, Split
 
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
@@ -52,21 +54,29 @@ def plan_files(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
+    found, within = _planned(native, snapshot, usable, label=label)
+    may_hold = file_test(filters, native.schemas()[schema_id])
+    tasks = sorted((task for task in found if may_hold(task.file)), key=lambda task: task.file.file_path)
+    return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
+
+
+def _planned(
+    native: NativeTable, snapshot: Snapshot, usable: Sequence[Plain], *, label: str
+) -> tuple[list[FileScanTask], list[Plain]]:
+    """The files that pyiceberg plans, and the filters that it may also leave out rows of them by."""
     try:
-        tasks = list(native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id).plan_files())
+        scan = native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id)
+        return list(scan.plan_files()), for_rows(native, usable)
     except PwcError:
         raise
     except Exception as error:
         if usable:
             # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
-            return plan_files(native, snapshot, [], schema_id=schema_id, relative=relative, label=label)
+            return _planned(native, snapshot, [], label=label)
         raise CorruptTableError(
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    tasks.sort(key=lambda task: task.file.file_path)
-    within = for_rows(native, usable)
-    return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
 
 
 def splits_of(
@@ -129,7 +139,7 @@ def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, lab
             with _opened(native, text["path"], size_bytes=whole_size(split)) as file:
                 plain = _columns_in(native, text, schema, asked, file.schema_arrow)
                 if plain is not None:
-                    yield from read_groups(file, plain, split.row_groups)
+                    yield from read_groups(file, plain, groups_to_read(file, plain, split))
                     return
         row_filter = expression(native, body["filters"])
         for batch in scan_file(native, _decoded(native, text), schema.select(*columns), row_filter):
@@ -137,7 +147,7 @@ def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, lab
 
 
 def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
-    """At the row groups of its file. A file that pyiceberg reads stays whole."""
+    """At the row groups of its file that may hold rows. A file that pyiceberg reads stays whole."""
     body = json.loads(split.body)
     text = body["file"]
     if not _may_be_plain(text):
@@ -145,7 +155,9 @@ def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
     schema = native.schemas()[body["schema"]]
     with reading(text["path"], table=label), _opened(native, text["path"]) as file:
         plain = _columns_in(native, text, schema, arrow_schema(schema, table=label), file.schema_arrow)
-        return [split] if plain is None else cut_at_groups(split, file.metadata)
+        if plain is None:
+            return [split]
+        return cut_at_groups(split, file.metadata, groups_to_read(file, plain, split))
 
 
 def _opened(native: NativeTable, location: str, *, size_bytes: int = 0) -> AbstractContextManager[pq.ParquetFile]:
