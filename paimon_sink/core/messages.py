@@ -62,9 +62,11 @@ class TaskMessage:
         partitions: dict[tuple[str | None, ...], int] = {}
         files = []
         for file in self.files:
-            place, _, name = file.path.rpartition("/")
-            numbers = (places.setdefault(place, len(places)), partitions.setdefault(file.partition, len(partitions)))
-            files.append([numbers[0], name, numbers[1], file.rows, file.size_bytes, len(file.entry)])
+            name = file.path.rpartition("/")[2]
+            # With its slash, so that whatever a path is, place and name are it.
+            place = places.setdefault(file.path.removesuffix(name), len(places))
+            partition = partitions.setdefault(file.partition, len(partitions))
+            files.append([place, name, partition, file.rows, file.size_bytes, len(file.entry)])
         body: dict[str, Any] = {
             "version": MESSAGE_VERSION,
             "table": self.table_identity,
@@ -144,10 +146,10 @@ def _files(body: dict[str, Any], entries: bytes) -> tuple[DataFile, ...]:
     partitions = [_partition_from(partition) for partition in as_list(body["partitions"])]
     files, start = [], 0
     for place, name, partition, rows, size_bytes, length in map(as_list, as_list(body["files"])):
-        directory, end = places[as_count(place)], start + as_count(length)
+        end = start + as_count(length)
         files.append(
             DataFile(
-                path=f"{directory}/{as_text(name)}" if directory else as_text(name),
+                path=places[as_count(place)] + as_text(name),
                 partition=partitions[as_count(partition)],
                 rows=as_count(rows),
                 size_bytes=as_count(size_bytes),
