@@ -230,7 +230,7 @@ fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth
+	read read-balance read-memory growth latency messages
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -292,6 +292,14 @@ bench-growth: $(PLOTS) ## Commit and planning time as a table gets old, beside p
 .PHONY: bench-overhead
 bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare put of one object (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/commit_overhead.py $(BENCH_ARGS)
+
+.PHONY: bench-latency
+bench-latency: $(PLOTS) ## Commits, and what else is asked of a table, with 0, 10 and 50 ms added to each request (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/latency.py $(BENCH_ARGS)
+
+.PHONY: bench-messages
+bench-messages: $(PLOTS) ## The driver with 5,000 messages of 40,000 files: time, memory and bytes (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/messages.py $(BENCH_ARGS)
 
 .PHONY: bench-memory
 bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows (BENCH_ARGS=…)

@@ -108,6 +108,9 @@ class Prepared(ABC):
     snapshot_id: int
     commit_id: str
 
+    def look_ahead(self) -> None:  # noqa: B027 - optional
+        """Do now what the next put would begin with, so that other questions can be asked meanwhile. Never raises."""
+
     @abstractmethod
     def put(self) -> PutOutcome:
         """Publish if nobody did: LANDED or LOST. Any exception means that the outcome is not known."""
@@ -131,6 +134,12 @@ class Commit(ABC, Generic[H]):
     def load_head(self) -> H:
         """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""
 
+    def confirm_head(self, head: H) -> None:
+        """Before anything but a put is decided by this head: raise ``TableChangedError`` unless it is of one moment.
+
+        A put finds out by itself. Only for a format whose look asks several questions at once.
+        """
+
     @abstractmethod
     def check_files(self) -> None:
         """Raise ``MessageError`` unless each file of the plan is one of this table, as its own entry describes it."""
@@ -146,6 +155,9 @@ class Commit(ABC, Generic[H]):
         Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
         the rows it adds are not those it removes.
         """
+
+    def hint(self) -> None:
+        """Tell readers of the snapshot that landed, where the format has a place for that. Never raises."""
 
     @abstractmethod
     def close(self) -> None:

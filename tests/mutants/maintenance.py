@@ -39,7 +39,7 @@ MAINTENANCE_MUTANTS = (
         "expiry-forgets-tags",
         "what a tag names stays",
         PAIMON,
-        "            yield line.newest\n        yield from self._tags(line.snapshots.location)\n",
+        "            yield line.newest\n        yield from line.tags\n",
         "            yield line.newest\n",
         (DEATHS,),
     ),

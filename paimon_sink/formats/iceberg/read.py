@@ -30,7 +30,7 @@ from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
 from paimon_sink.formats.iceberg.types import arrow_schema, field_id_of, has_same_ids
-from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
 from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import FilterTree, Split
 
@@ -136,7 +136,7 @@ def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, lab
     asked = pa.schema([whole.field(name) for name in columns])
     with reading(text["path"], table=label):
         if _may_be_plain(text):
-            with _opened(native, text["path"]) as file:
+            with _opened(native, text["path"], size_bytes=whole_size(split)) as file:
                 plain = _columns_in(native, text, schema, asked, file.schema_arrow)
                 if plain is not None:
                     yield from read_groups(file, plain, groups_to_read(file, plain, split))
@@ -160,9 +160,9 @@ def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
         return cut_at_groups(split, file.metadata, groups_to_read(file, plain, split))
 
 
-def _opened(native: NativeTable, location: str) -> AbstractContextManager[pq.ParquetFile]:
+def _opened(native: NativeTable, location: str, *, size_bytes: int = 0) -> AbstractContextManager[pq.ParquetFile]:
     assert isinstance(native.io, StoreFileIO), f"{type(native.io).__name__} is not ours"
-    return open_parquet(native.io.store(location), store_path(location))
+    return open_parquet(native.io.store(location), store_path(location), size_bytes=size_bytes)
 
 
 def is_plain(split: Split) -> bool:

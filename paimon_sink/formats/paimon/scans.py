@@ -39,7 +39,7 @@ from paimon_sink.formats.paimon.snapshots import snapshot_info
 from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.formats.paimon.versions import PaimonVersions
-from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
 from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, SnapshotRange, Split
 from paimon_sink.formats.versions import expired, rows_taken_out
@@ -275,7 +275,7 @@ class _Files:
         body = _Body.decode(split.body)
         with reading(split.path or "of a split", table=self._handle.label):
             if body.file_schema is not None:
-                with open_parquet(self._handle.store, self._full(split)) as file:
+                with open_parquet(self._handle.store, self._full(split), size_bytes=whole_size(split)) as file:
                     plain = self._columns_in(body, file.schema_arrow, columns)
                     if plain is not None:
                         yield from read_groups(file, plain, groups_to_read(file, plain, split))
