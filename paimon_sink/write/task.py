@@ -16,6 +16,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
+from paimon_sink.write.gather import gathered
 from paimon_sink.write.offsets import with_offsets
 
 
@@ -43,15 +44,19 @@ def write_task(
     clock: Clock | None = None,
     event_time: EventTime | None = None,
     planned: Moment | None = None,
+    compact: bool = False,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
-    attempt = TaskAttempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
+    attempt = TaskAttempt(
+        table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
+    )
     fan_out = FanOut(attempt, limits or Limits())
     tracker = _EventTimeTracker(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)
     try:
-        aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
+        sound = (with_offsets(batch) for batch in batches if batch.num_rows)
+        aligned = (alignment.apply(batch) for batch in gathered(sound))
         files = [file for batch in tracker.over(aligned) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(
