@@ -26,13 +26,20 @@ __all__ = ["IcebergRestServer"]
 Json = dict[str, Any]
 
 
+class _FailureError(Exception):
+    """The server's own."""
+
+
 class IcebergRestServer:
     """Serves one warehouse on a free port of the loopback interface, for the length of a ``with`` block."""
 
-    def __init__(self, root: Path, *, knows_refs: bool = True, indent: int | None = None) -> None:
+    def __init__(
+        self, root: Path, *, knows_refs: bool = True, fails_at_refs: bool = False, indent: int | None = None
+    ) -> None:
         self.asked: list[tuple[str, str]] = []
         """Each request for a table: its method, and which snapshots it asks for."""
         self._knows_refs = knows_refs
+        self._fails_at_refs = fails_at_refs
         self._indent = indent
         self._lock = threading.Lock()
         self._catalog = SqlCatalog(
@@ -43,6 +50,11 @@ class IcebergRestServer:
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    @property
+    def answers_to(self) -> str:
+        """What it is asked for by who knows it."""
+        return "all" if self._fails_at_refs else "refs"
 
     @property
     def options(self) -> dict[str, str]:
@@ -69,6 +81,8 @@ class IcebergRestServer:
                 return 404, _refusal(404, error)
             except CommitFailedException as error:
                 return 409, _refusal(409, error)
+            except _FailureError as error:
+                return 500, _refusal(500, error)
             separators = (",", ":") if self._indent is None else None
             return 200, json.dumps(found, indent=self._indent, separators=separators).encode()
 
@@ -93,6 +107,8 @@ class IcebergRestServer:
             case "GET", ["v1", "namespaces", name, "tables", table_name]:
                 mode = parse_qs(query).get("snapshots", ["all"])[0]
                 self.asked.append(("GET", mode))
+                if mode == "refs" and self._fails_at_refs:
+                    raise _FailureError("Failed to build table metadata")
                 table = self._catalog.load_table((name, table_name))
                 named_only = mode == "refs" and self._knows_refs
                 return _response(table.metadata_location, table.metadata, named_only=named_only)

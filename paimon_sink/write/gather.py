@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from paimon_sink.write.offsets import with_offsets
+
 __all__ = ["gathered"]
 
 
@@ -15,7 +17,7 @@ def gathered(
     """The same rows in the same order. A batch of that many rows or bytes passes as it is."""
     waiting: list[pa.RecordBatch] = []
     waiting_rows = waiting_bytes = 0
-    for batch in batches:
+    for batch in (with_offsets(each) for each in batches if each.num_rows):
         if not waiting and batch.num_rows >= rows:
             yield batch
             continue

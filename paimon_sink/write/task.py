@@ -16,7 +16,6 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
-from paimon_sink.write.gather import gathered
 from paimon_sink.write.offsets import with_offsets
 
 
@@ -55,8 +54,7 @@ def write_task(
     tracker = _EventTimeTracker(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)
     try:
-        sound = (with_offsets(batch) for batch in batches if batch.num_rows)
-        aligned = (alignment.apply(batch) for batch in gathered(sound))
+        aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
         files = [file for batch in tracker.over(aligned) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(

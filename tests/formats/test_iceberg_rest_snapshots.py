@@ -19,6 +19,7 @@ SERVERS: dict[str, dict[str, Any]] = {
     "knows refs": {},
     "sends all": {"knows_refs": False},
     "sends text that is not compact": {"indent": 2},
+    "fails when it is asked": {"fails_at_refs": True},
 }
 
 
@@ -46,7 +47,7 @@ def test_a_batch_of_the_last_writer_asks_for_no_old_snapshot(lake: Lake, server:
 
     lake.commit(4, message)
 
-    assert {mode for method, mode in server.asked if method == "GET"} == {"refs"}
+    assert {mode for method, mode in server.asked if method == "GET"} == {server.answers_to}
     assert lake.ids() == [0, 1, 2, 3, 4]
 
 
@@ -56,7 +57,7 @@ def test_the_plan_of_a_read_asks_for_no_old_snapshot(lake: Lake, server: Iceberg
 
     assert lake.ids() == [0, 1, 2]
 
-    assert {mode for _, mode in server.asked} == {"refs"}
+    assert {mode for _, mode in server.asked} == {server.answers_to}
 
 
 def test_a_replayed_batch_is_in_once_though_others_wrote_since(lake: Lake) -> None:

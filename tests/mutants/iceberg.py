@@ -128,7 +128,7 @@ ICEBERG_MUTANTS = (
         "iceberg-property-believed-after-rollback",
         "a ledger line is checked against the snapshots of its branch",
         LEDGER,
-        "        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):\n",
+        "        if is_cut_off and (lowest is None or abs(number) < lowest):\n",
         "        if is_cut_off:\n",
         (f"{LEDGERS}::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in",),
     ),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import requests
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 
@@ -24,7 +23,7 @@ def slim_answers(catalog: Catalog) -> Catalog:
     return catalog
 
 
-def _slimmed(response: requests.Response, *_: Any, **__: Any) -> requests.Response:
+def _slimmed(response: Any, *_: Any, **__: Any) -> Any:
     on_record = record()
     if on_record is None or not on_record.slim_only or not response.ok:
         return response

@@ -22,6 +22,7 @@ from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    RESTError,
     TableAlreadyExistsError,
     ValidationError,
 )
@@ -82,7 +83,7 @@ def tables(options: TableOptions) -> Tables:
         database = embedded.replace("%", "%25").replace("?", "%3F")
         properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
     elif is_rest(properties):
-        properties.setdefault(LOADING_MODE, NAMED_ONLY)
+        properties.setdefault(LOADING_MODE, "all" if properties.get("uri", "") in _answer_whole else NAMED_ONLY)
     if properties.get("type", "").lower() == "sql" or not is_rest(properties):
         warehouse = as_uri(warehouse)
         properties.setdefault("pool_pre_ping", "true")
@@ -229,16 +230,27 @@ class Tables:
         missing: list[str] = []
         while True:
             try:
-                table = self._catalog().load_table(self._identifier)
-                if self._has_named_only and record.slim is None:
-                    # Nobody could tell later what is left out of it.
-                    table = self._asked_for_all().load_table(self._identifier)
-                return table
+                return self._answered(record)
             except FileNotFoundError:
                 named = record.read[-1] if record.read else ""
                 if named in missing:
                     raise
                 missing.append(named)
+
+    def _answered(self, record: Record) -> NativeTable:
+        """With the snapshots that branches and tags name where the server can do that, and else with all."""
+        if not self._has_named_only:
+            return self._catalog().load_table(self._identifier)
+        with suppress(RESTError):
+            table = self._catalog().load_table(self._identifier)
+            if record.slim is not None:
+                return table
+        # Nobody could tell later what is left out of it; or the server knows the question, and fails at it.
+        table = self._asked_for_all().load_table(self._identifier)
+        self._has_named_only = False
+        self._properties[LOADING_MODE] = "all"
+        _answer_whole.add(self._properties.get("uri", ""))
+        return table
 
     def _catalog(self) -> Catalog:
         return self._catalog_of(self._properties)
@@ -312,6 +324,8 @@ def _only_adds(updates: tuple[TableUpdate, ...]) -> bool:
     )
 
 
+_answer_whole: set[str] = set()
+"""Catalogs that failed to answer with some of the snapshots."""
 _catalogs: OrderedDict[Any, Catalog] = OrderedDict()
 _lock = threading.Lock()
 
