@@ -79,7 +79,9 @@ class IcebergCommit(Commit[IcebergHead]):
         self._checked = check_entries(self._plan.files, self._handle.partitioning)
 
     def check_fits(self, head: IcebergHead) -> None:
-        assert self._checked is not None, "files are checked in the first attempt"
+        if self._checked is None:
+            self.check_files()
+            assert self._checked is not None
         metadata = head.native.metadata
         schemas = {schema.schema_id: schema for schema in metadata.schemas}
         problems = [
