@@ -106,10 +106,11 @@ def _as_asked(batch: pa.RecordBatch, taken: Sequence[int], columns: FileColumns)
 
 
 def cut_at_groups(split: Split, metadata: pq.FileMetaData) -> list[Split]:
-    """The split of a file, one for each of its row groups."""
+    """The split of a file, one for each of its row groups. Of a split that has only some of them, for each of those."""
+    positions = range(metadata.num_row_groups) if split.row_groups is None else split.row_groups
     return [
         replace(split, rows=group.num_rows, size_bytes=_bytes_of(group), row_groups=(position,))
-        for position, group in enumerate(map(metadata.row_group, range(metadata.num_row_groups)))
+        for position, group in zip(positions, map(metadata.row_group, positions), strict=True)
     ] or [split]
 
 
