@@ -38,7 +38,9 @@ SPARK_PREFIXES = ("spark.",)
 OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
 """Spark's own. The one of its settings that is mistaken for an option, and would make an overwrite wider than meant."""
 
-DECLARED = Declared((TableOptions, WriteOptions, CommitOptions, ReadOptions, FollowOptions, UpkeepOptions, ListenerOptions))
+DECLARED = Declared(
+    (TableOptions, WriteOptions, CommitOptions, ReadOptions, FollowOptions, UpkeepOptions, ListenerOptions)
+)
 
 NO_TABLE = (
     "No table is named: Spark does not hand a catalog table's options to a Python data source, so a statement on a "

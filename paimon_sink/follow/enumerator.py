@@ -1,9 +1,9 @@
 """The enumerator of a stream: where a batch ends, and what is in one.
 
-It owns which rows come next, and keeps nothing of it. :meth:`Enumerator.latest` walks along the snapshots from an offset
-until a limit; :meth:`Enumerator.splits` gives what lies between two offsets of a checkpoint, whatever the options of the
-day say: a limit or a number of tasks that changed since changes no row of a batch that was logged. What is remembered
-between calls only spares requests.
+It owns which rows come next, and keeps nothing of it. :meth:`Enumerator.latest` walks along the snapshots from an
+offset until a limit; :meth:`Enumerator.splits` gives what lies between two offsets of a checkpoint, whatever the
+options of the day say: a limit or a number of tasks that changed since changes no row of a batch that was logged. What
+is remembered between calls only spares requests.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Enumerator:
             if idle == start and now_ms - since_ms < self._follow.poll_ms:
                 return start
         if start is not None:
-            self._trying(lambda: self._pin.hold(start, start.mark))
+            self._trying(lambda: self._pin.hold(self._named(start), start.mark))
         found = self._trying(lambda: self._latest(start, limits))
         self._idle = (start, now_ms) if found == start else None
         return found
@@ -243,8 +243,11 @@ class Enumerator:
             self._check_stands(line, start)
         except SnapshotExpiredError as error:
             return self._past_the_loss(line, start, error)
-        consumer = self._follow.consumer_id
-        return start if consumer is None or consumer == start.consumer else replace(start, consumer=consumer)
+        return self._named(start)
+
+    def _named(self, offset: Offset) -> Offset:
+        """With the consumer of today. One that has another name from now on leaves the old one to its time."""
+        return replace(offset, consumer=self._follow.consumer_id or offset.consumer)
 
     def _check_stands(self, line: Lineage, offset: Offset) -> None:
         if offset.mark is None:
@@ -259,9 +262,7 @@ class Enumerator:
             raise
         if not stands and not offset.is_done:
             oldest = line.oldest()
-            raise next_expired(
-                self.table.label, offset.mark, oldest=None if oldest is None else oldest.snapshot_id
-            )
+            raise next_expired(self.table.label, offset.mark, oldest=None if oldest is None else oldest.snapshot_id)
 
     def _past_the_loss(self, line: Lineage, cursor: Offset, error: SnapshotExpiredError) -> Offset:
         """With failOnDataLoss=false: at the oldest snapshot, which is a new origin, so that a replay begins there."""
@@ -289,7 +290,7 @@ class Enumerator:
         if start == end:
             return []
         begin = start if start is not None and start.origin == end.origin else _beginning(end)
-        self._trying(lambda: self._pin.hold(end, begin.mark))
+        self._trying(lambda: self._pin.hold(self._named(end), begin.mark))
         reached(Step.PINNED)
         found = self._trying(lambda: self._between(begin, end))
         reached(Step.BATCH_PLANNED)
@@ -305,7 +306,8 @@ class Enumerator:
             if self._follow.fail_on_data_loss:
                 raise
             return self._what_is_left(line, begin, end, error)
-        line.confirm(end.mark) if end.mark is not None else None
+        if end.mark is not None:
+            line.confirm(end.mark)
         return splits
 
     def _collected(self, line: Lineage, begin: Offset, end: Offset) -> list[Split]:
@@ -343,7 +345,7 @@ class Enumerator:
 
     def commit(self, end: Offset) -> None:
         """A batch up to here is done. What only it needed may expire."""
-        self._trying(lambda: self._pin.move(end))
+        self._trying(lambda: self._pin.move(self._named(end)))
         reached(Step.MOVED_ON)
 
     # ------------------------------------------------------------ inside

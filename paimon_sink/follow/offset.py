@@ -1,8 +1,8 @@
 """Where a stream has come to: what a checkpoint keeps, and all that a restart knows.
 
-An offset names a snapshot, and how many of its files (and row groups of the next file) were read. It never counts tasks:
-those are made anew for the parallelism of the day. Spark does not log where a stream began, and asks again after a
-restart. So the answer to that is a constant, and each offset carries the origin itself.
+An offset names a snapshot, and how many of its files (and row groups of the next file) were read. It never counts
+tasks: those are made anew for the parallelism of the day. Spark does not log where a stream began, and asks again
+after a restart. So the answer to that is a constant, and each offset carries the origin itself.
 """
 
 from __future__ import annotations

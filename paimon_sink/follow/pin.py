@@ -1,7 +1,8 @@
 """Holding expiry back: a consumer of the table, from the snapshot that the stream has come to on.
 
-It is written once the offset that it belongs to is in the checkpoint, before anything is read, and moved on when a batch
-is done. So it is always late and never early. A query that died leaves it behind, and after its time it counts no more.
+It is written once the offset that it belongs to is in the checkpoint, before anything is read, and moved on when a
+batch is done. So it is always late and never early. A query that died leaves it behind, and after its time it counts no
+more.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Plans:
     # ------------------------------------------------------------ up to a limit
 
     def admit(self, files: Sequence[FollowedFile], start: Place, admission: Admission) -> Place:
-        """As far as the batch may go in a snapshot. A file that alone is too much for a batch is taken by row groups."""
+        """As far as the batch may go in a snapshot. A file that alone is too much for one is taken by row groups."""
         number, group = start
         while number < len(files):
             file = files[number]
@@ -91,8 +91,8 @@ class Plans:
         taken = groups[first:last]
         if not taken or (last is not None and last > len(groups)):
             raise CorruptTableError(
-                f"The checkpoint names row groups {first} to {last} of a file that has {len(groups)}: it is not the file "
-                "that was there when the batch was planned. Restore it, or start with a new checkpoint."
+                f"The checkpoint names row groups {first} to {last} of a file that has {len(groups)}: it is not the "
+                "file that was there when the batch was planned. Restore it, or start with a new checkpoint."
             )
         if len(groups) == 1:
             return groups[0]

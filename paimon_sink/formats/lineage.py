@@ -100,7 +100,7 @@ class Lineage(ABC):
 
     @abstractmethod
     def since(self, at_ms: int) -> LineageSnapshot | None:
-        """The first at or after a time. None: there is none yet. Raises ``SnapshotExpiredError`` if that may be gone."""
+        """The first at or after a time. None: there is none yet. Raises ``SnapshotExpiredError`` if it may be gone."""
 
     @abstractmethod
     def stands(self, mark: Mark) -> bool:
@@ -122,7 +122,7 @@ class Lineage(ABC):
     def behind(self, mark: Mark | None) -> int | None:
         """How many snapshots came after it. None where that is not known."""
 
-    def confirm(self, mark: Mark) -> None:
+    def confirm(self, mark: Mark) -> None:  # noqa: B027 - optional
         """Raise as :meth:`stands` where the line changed below that snapshot since this was made.
 
         To be asked last: what was read before is then known to be of one line. Nothing where a line is read at once.

@@ -293,7 +293,11 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
     "step",
     [
         *at(*AT_FIRST),
-        *at(*(step for step in Step if step not in (*AT_FIRST, *TELL_STEPS, *OF_FOLLOWERS)), RETURNED, marks=pytest.mark.long),
+        *at(
+            *(step for step in Step if step not in (*AT_FIRST, *TELL_STEPS, *OF_FOLLOWERS)),
+            RETURNED,
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_a_compaction_killed_at_any_step_changes_no_row_and_the_next_one_works(

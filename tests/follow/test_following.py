@@ -159,8 +159,8 @@ def test_a_driver_killed_at_each_step_delivers_every_row_once(lake: Lake, step: 
     if start == "latest":
         Query(lake, checkpoint, startingVersion=start).run(most=1)
     for round_ in range(4):
-        options = {"maxFilesPerTrigger": str(1 + round_ % 3), "startingVersion": start}
-        killed_at(step, Query(lake, checkpoint, **options).run, times=1 + round_ % 2)
+        query = Query(lake, checkpoint, maxFilesPerTrigger=str(1 + round_ % 3), startingVersion=start)
+        killed_at(step, query.run, times=1 + round_ % 2)
         fill(lake, 3 + round_)
         expected.append(3 + round_)
 

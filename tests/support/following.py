@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,11 @@ from paimon_sink.follow.offset import INITIAL, Offset
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.formats.values import NEWEST
-from paimon_sink.read.scan import rows
+from paimon_sink.read.scan import ReadTask, rows
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake
 
-__all__ = ["Checkpoint", "DriverKilledError", "Query", "ends_before_first_row", "killed_at"]
+__all__ = ["Checkpoint", "DriverKilledError", "Query", "killed_at"]
 
 
 class DriverKilledError(BaseException):
@@ -60,9 +61,10 @@ class Query:
         parallelism: int = 2,
         **options: str,
     ) -> None:
+        """``options`` beside those of the lake."""
         self.lake = lake
         self.checkpoint = checkpoint
-        self.clock = clock or FakeClock()
+        self.clock = clock or FakeClock(time.time_ns() // 1_000_000)
         self.parallelism = parallelism
         self.options: Options = parse_options(
             {**lake.all_options(), "pollInterval": "0s", **options}, purpose=Purpose.STREAM_READ
@@ -80,9 +82,7 @@ class Query:
         return Limits(follow.max_files or 1000, follow.max_bytes, follow.max_rows)
 
     def _enumerator(self) -> Enumerator:
-        return Enumerator(
-            self.opened, self.options.read, self.options.follow, frame=self.frame, clock=self.clock
-        )
+        return Enumerator(self.opened, self.options.read, self.options.follow, frame=self.frame, clock=self.clock)
 
     # ------------------------------------------------------------ as Spark asks
 
@@ -115,17 +115,24 @@ class Query:
         decoded = None if start is None else _decoded(start)
         return json.dumps(self.enumerator.latest(decoded, self.limits).encode())
 
-    def plan(self, number: int) -> list[Any]:
-        """The rows of a batch, read by tasks of other processes."""
+    def tasks(self, number: int) -> list[ReadTask]:
+        """A batch that was logged, in tasks."""
         log = self.checkpoint
         start = _decoded(log.offsets[number - 1]) if number else None
         end = _decoded(log.offsets[number]) or _never()
-        tasks = self.enumerator.tasks(start, end, parallelism=self.parallelism)
+        return self.enumerator.tasks(start, end, parallelism=self.parallelism)
+
+    def plan(self, number: int) -> list[Any]:
+        """The rows of a batch, read by tasks of other processes."""
+        tasks = self.tasks(number)
         self.task_counts.append(len(tasks))
         names = self.enumerator.scan.schema.names
         # Each task opens the table itself.
         return [
-            row for task in tasks for batch in rows(self.opened(), task, names) for row in batch.select(names).to_pylist()
+            row
+            for task in tasks
+            for batch in rows(self.opened(), task, names)
+            for row in batch.select(names).to_pylist()
         ]
 
     def _finish(self, number: int) -> None:
@@ -157,13 +164,4 @@ def killed_at(step: Step, work: Callable[[], object], *, times: int = 1) -> bool
             work()
     except DriverKilledError:
         return True
-    return False
-
-
-def ends_before_first_row(checkpoint: Checkpoint, errors: Sequence[type[Exception]], work: Callable[[], object]) -> bool:
-    """Whether something fails by one of these errors, with no row delivered."""
-    try:
-        work()
-    except tuple(errors):
-        return not checkpoint.rows
     return False

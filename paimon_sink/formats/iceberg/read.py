@@ -47,26 +47,36 @@ def plan_files(
     """The files of a snapshot that may hold rows the filters let through."""
     # To pyiceberg, filters are on the columns of today.
     usable = plain_filters(native, filters) if schema_id == native.metadata.current_schema_id else []
+    try:
+        tasks = tasks_of(native, snapshot, usable, label=label)
+    except CorruptTableError:
+        if not usable:
+            raise
+        # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
+        return plan_files(native, snapshot, [], schema_id=schema_id, relative=relative, label=label)
+    within = for_rows(native, usable)
+    return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
+
+
+def tasks_of(
+    native: NativeTable, snapshot: Snapshot, usable: Sequence[Plain] = (), *, label: str
+) -> list[FileScanTask]:
+    """The files of a snapshot, each with the deletes that reach it, in the order of their paths."""
     if properties_of(snapshot).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
             "the engine that wrote them."
         )
     try:
-        tasks = list(native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id).plan_files())
+        scan = native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id)
+        return sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     except PwcError:
         raise
     except Exception as error:
-        if usable:
-            # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
-            return plan_files(native, snapshot, [], schema_id=schema_id, relative=relative, label=label)
         raise CorruptTableError(
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
         ) from error
-    tasks.sort(key=lambda task: task.file.file_path)
-    within = for_rows(native, usable)
-    return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
 
 
 def splits_of(

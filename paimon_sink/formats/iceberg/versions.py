@@ -40,7 +40,7 @@ class IcebergVersions(Versions[Snapshot]):
                 return snapshots[::-1]
             if span.from_ms is not None and span.first is None and snapshot.timestamp_ms < span.from_ms:
                 return self._from(snapshots[-2::-1], span)
-        if span.first is None and self._is_first(snapshots[-1]):
+        if span.first is None and self.is_first(snapshots[-1]):
             return self._from(snapshots[::-1], span)
         if first is not None and self._is_below(first, last):
             raise range_is_empty(self.label, span)
@@ -107,9 +107,9 @@ class IcebergVersions(Versions[Snapshot]):
             oldest = snapshot
         if oldest is None:
             raise nothing_then(self.label, at_ms, None)
-        raise nothing_then(self.label, at_ms, oldest.timestamp_ms, expired_before=not self._is_first(oldest))
+        raise nothing_then(self.label, at_ms, oldest.timestamp_ms, expired_before=not self.is_first(oldest))
 
-    def _is_first(self, snapshot: Snapshot) -> bool:
+    def is_first(self, snapshot: Snapshot) -> bool:
         """Whether nothing was ever below it. pyiceberg takes the parent off a snapshot when that expires."""
         if snapshot.parent_snapshot_id is not None:
             return False

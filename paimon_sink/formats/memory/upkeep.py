@@ -13,6 +13,7 @@ from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, Proble
 from paimon_sink.formats.contract import Upkeep
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.ledger import Ledger
+from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot
 from paimon_sink.formats.values import CommitKind, Expired, SnapshotInfo, SnapshotKind, SnapshotLineage
@@ -64,8 +65,7 @@ class MemoryUpkeep(Upkeep):
 
     def expiry_source(self) -> MemoryExpirySource:
         state = self._handle.state
-        needed = [consumer.snapshot_id for consumer in state.consumers.values()]
-        return MemoryExpirySource(state.snapshots, min(needed, default=None))
+        return MemoryExpirySource(state.snapshots, tuple(state.consumers.values()))
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         if not snapshot_ids:
@@ -97,21 +97,21 @@ class MemoryExpirySource(ExpirySource):
     """The oldest go first, and never the newest ledger: other engines' snapshots may stand above it."""
 
     snapshots: tuple[Snapshot, ...]
-    needed: int | None = None
-    """From which on consumers need them."""
+    consumers: tuple[Consumer, ...] = ()
 
     goes_in_order = True
 
     def lineages(self) -> list[SnapshotLineage]:
         return [SnapshotLineage(map(snapshot_info, self.snapshots), lambda: len(self.snapshots))]
 
-    def pins(self) -> range:
+    def pins(self, *, now_ms: int) -> range:
         if not self.snapshots:
             return range(0)
         newest = self.snapshots[-1].snapshot_id
         with_ledger = [snapshot.snapshot_id for snapshot in self.snapshots if snapshot.ledger is not None]
         first = max(with_ledger, default=newest)
-        return range(first if self.needed is None else min(first, self.needed), newest + 1)
+        needed = [consumer.snapshot_id for consumer in self.consumers if not consumer.is_dead(now_ms)]
+        return range(min([first, *needed]), newest + 1)
 
 
 class MemoryAudit(Audit[MemorySnapshotInfo]):
