@@ -305,8 +305,30 @@ def _unknown(key: str) -> str:
     return f"{quoted_key(key)} is not an option; {cure}"
 
 
+_ELSEWHERE = {
+    "scan.mode": "startingVersion",
+    "scan.snapshot-id": "startingVersion",
+    "scan.timestamp-millis": "startingTimestamp",
+    "stream-from-timestamp": "startingTimestamp",
+    "read.stream.maxfilespertrigger": "maxFilesPerTrigger",
+    "read.stream.maxbytespertrigger": "maxBytesPerTrigger",
+    "read.stream.maxrowspertrigger": "maxRowsPerTrigger",
+    "streaming-max-files-per-micro-batch": "maxFilesPerTrigger",
+    "streaming-max-rows-per-micro-batch": "maxRowsPerTrigger",
+    "streaming-skip-overwrite-snapshots": "skipChangeCommits",
+    "streaming-skip-delete-snapshots": "skipChangeCommits",
+    "ignorechanges": "skipChangeCommits",
+    "ignoredeletes": "skipChangeCommits",
+    "consumer-id": "consumerId",
+    "consumer.expiration-time": "consumerExpiration",
+}
+"""What streams of Paimon, Iceberg and Delta call it."""
+
+
 def _nearest(key: str) -> str | None:
     """The documented spelling nearest to ``key``. A misspelt prefix is looked for as well."""
+    if key.lower() in _ELSEWHERE:
+        return _ELSEWHERE[key.lower()]
     nearest = nearest_name(key, [*(declaration.key for declaration in DECLARED), *SPARK_KEYS])
     if nearest is not None:
         return nearest

@@ -29,19 +29,22 @@ class Plans:
         self._filters = filters
         self._schema_id = schema_id
         self._known: OrderedDict[tuple[Mark, bool], Added] = OrderedDict()
+        self._weight = 0
 
     def of(self, line: Lineage, snapshot: LineageSnapshot, *, whole: bool) -> Added:
         key = snapshot.mark, whole
-        found = self._known.pop(key, None)
+        found = self._known.get(key)
         if found is None:
             found = (
                 Added(line.whole(snapshot, schema_id=self._schema_id, filters=self._filters))
                 if whole
                 else line.added(snapshot, schema_id=self._schema_id, filters=self._filters)
             )
-        self._known[key] = found
-        while len(self._known) > 1 and sum(len(each.files) for each in self._known.values()) > _MOST_FILES:
-            self._known.popitem(last=False)
+            self._known[key] = found
+            self._weight += _weight(found)
+        self._known.move_to_end(key)
+        while len(self._known) > 1 and self._weight > _MOST_FILES:
+            self._weight -= _weight(self._known.popitem(last=False)[1])
         return found
 
     # ------------------------------------------------------------ up to a limit
@@ -106,3 +109,8 @@ class Plans:
     def _groups(self, file: FollowedFile) -> list[Split]:
         """A file that cannot be cut is one group."""
         return self._scans.cut(file.split())
+
+
+def _weight(added: Added) -> int:
+    """One for the snapshot itself, which may have none."""
+    return 1 + len(added.files)

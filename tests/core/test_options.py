@@ -180,6 +180,11 @@ def test_a_stream_begins_at_a_word_or_an_id_and_a_batch_read_at_an_id() -> None:
     parse({**HERE, "skipChangeCommits": "true"}, STREAM_READ)
 
 
+@pytest.mark.parametrize(("theirs", "ours"), [("scan.mode", "startingVersion"), ("ignoreChanges", "skipChangeCommits")])
+def test_what_streams_of_others_call_an_option_is_answered_with_our_name(theirs: str, ours: str) -> None:
+    assert f"is not an option; did you mean {ours}?" in refusal({**HERE, theirs: "x"}, STREAM_READ)
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "-a", "x" * 101, "a b"])
 def test_a_consumer_has_a_name_that_a_file_can_have(name: str) -> None:
     assert "consumerId" in refusal({**HERE, "consumerId": name}, STREAM_READ)

@@ -44,9 +44,7 @@ def test_a_consumer_of_another_engine_holds_expiry_back_and_never_dies(local_lak
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'{"nextSnapshot": "x"}', b'{"nextSnapshot": 1, "pwc": {}}', b"[]"])
-def test_a_half_written_consumer_stops_no_stream_and_no_writer_but_expiry(
-    local_lake: Lake, raw: bytes
-) -> None:
+def test_a_half_written_consumer_stops_no_stream_and_no_writer_but_expiry(local_lake: Lake, raw: bytes) -> None:
     fill(local_lake, 3)
     table = local_lake.open()
     path = table.store.join(table.location, "consumer/consumer-etl")
