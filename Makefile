@@ -13,6 +13,7 @@ BENCH_ARGS ?=
 FORMAT    ?= paimon
 SOAK_STEPS ?= 20000
 FUZZ_CONDITIONS ?= 5000
+FUZZ_CASES ?= 2000
 FUZZ_SEED ?= 0
 PLACE ?= paimon-s3
 PYTEST_ARGS ?=
@@ -28,6 +29,7 @@ export PIP_NO_INPUT := 1
 READY   := $(VENV)/.installed
 READY41 := $(VENV41)/.installed
 READYFLINK := $(VENVFLINK)/.installed
+CLASSES := $(VENV)/spark-classes.jsa
 PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
 
@@ -58,6 +60,11 @@ $(READY41): pyproject.toml constraints.txt
 	@$(VENV41)/bin/python -m pip install -q --upgrade pip
 	@$(VENV41)/bin/python -m pip install -q -c $(VENV41)/constraints.txt -e '.[test]' 'pyspark==4.1.*'
 	@touch $@
+
+# For the JVMs that tests start: with it they need half the processor time until they are up.
+$(CLASSES): $(READY) scripts/spark_classes.py
+	@echo "Archiving the classes of Spark (once, half a minute) …"
+	@$(VENV)/bin/python scripts/spark_classes.py $@ 2> $(VENV)/spark-classes.log || { cat $(VENV)/spark-classes.log; exit 1; }
 
 $(PLOTS): $(READY)
 	@$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[bench]'
@@ -91,7 +98,7 @@ demo-pipeline: java $(READY) ## Table to table: kill the driver again and again,
 TIMES := .test-times
 
 .PHONY: test
-test: java browser lint ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
+test: java browser lint $(CLASSES) ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
 	@echo "Types, and the tests without Spark, S3 included. Each shows what it has when it ends …"
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line types test-plain
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
@@ -105,17 +112,17 @@ test-plain: browser $(READY) ## The part of `make test` without Spark
 	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 
 .PHONY: test-spark
-test-spark: java $(READY) ## The part of `make test` with Spark
+test-spark: java $(CLASSES) ## The part of `make test` with Spark
 	@mkdir -p $(TIMES)
-	@$(VENV)/bin/pytest $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
+	@$(VENV)/bin/pytest tests/spark $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
 
 .PHONY: test-few-on-cluster
-test-few-on-cluster: java $(READY)
+test-few-on-cluster: java $(CLASSES)
 	@mkdir -p $(TIMES)
 	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
 
 .PHONY: test-few-on-connect
-test-few-on-connect: java $(READY)
+test-few-on-connect: java $(CLASSES)
 	@mkdir -p $(TIMES)
 	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3 and not same_behind_connect' \
 		--junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
@@ -218,11 +225,16 @@ fuzz-where: java $(READY) ## The option where against Spark's own WHERE (FUZZ_CO
 	@PWC_WHERE_CONDITIONS=$(FUZZ_CONDITIONS) PWC_WHERE_SEED=$(FUZZ_SEED) \
 		$(VENV)/bin/pytest -n 0 -s tests/spark/test_where_like_spark.py $(PYTEST_ARGS)
 
+.PHONY: fuzz-scan
+fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ_CASES=2000, FUZZ_SEED=…)
+	@PWC_SCAN_CASES=$(FUZZ_CASES) PWC_SCAN_SEED=$(FUZZ_SEED) \
+		$(VENV)/bin/pytest -n 0 -s tests/spark/test_scans_like_spark.py $(PYTEST_ARGS)
+
 # ---------------------------------------------------------------- benchmarks
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth
+	read read-balance read-memory growth latency messages
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -284,6 +296,14 @@ bench-growth: $(PLOTS) ## Commit and planning time as a table gets old, beside p
 .PHONY: bench-overhead
 bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare put of one object (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/commit_overhead.py $(BENCH_ARGS)
+
+.PHONY: bench-latency
+bench-latency: $(PLOTS) ## Commits, and what else is asked of a table, with 0, 10 and 50 ms added to each request (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/latency.py $(BENCH_ARGS)
+
+.PHONY: bench-messages
+bench-messages: $(PLOTS) ## The driver with 5,000 messages of 40,000 files: time, memory and bytes (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/messages.py $(BENCH_ARGS)
 
 .PHONY: bench-memory
 bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows (BENCH_ARGS=…)

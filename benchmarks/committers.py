@@ -1,4 +1,4 @@
-"""Who commits in a benchmark: this package, and the libraries as they come. One small file a commit.
+"""Who commits in a benchmark: this package, and the libraries as they come. Small files, mostly one a commit.
 
 ``prepare`` writes the file and is not timed. ``commit`` publishes it.
 """
@@ -36,8 +36,8 @@ class Committer(ABC):
         self.commits = 0
 
     @abstractmethod
-    def prepare(self) -> Callable[[], object]:
-        """Write a file. What comes back commits it."""
+    def prepare(self, files: int = 1) -> Callable[[], object]:
+        """Write files, each as a task of its own does. What comes back commits them."""
 
     def grow(self, commits: int) -> None:
         while self.commits < commits:
@@ -50,18 +50,18 @@ class Ours(Committer):
     def __init__(self, lake: Lake) -> None:
         super().__init__(lake)
         options = sink_options(lake)
-        self._table: Table = open_to_write(options.table, rows().schema, compression=options.write.compression)
+        self.table: Table = open_to_write(options.table, rows().schema, compression=options.write.compression)
 
-    def prepare(self) -> Callable[[], object]:
-        writer, message = self.lake.stream_writer(), sealed(self.write())
+    def prepare(self, files: int = 1) -> Callable[[], object]:
+        writer, messages = self.lake.stream_writer(), [sealed(self.write()) for _ in range(files)]
         batch_id = self.commits
         self.commits += 1
-        return lambda: writer.commit([message], batch_id)
+        return lambda: writer.commit(messages, batch_id)
 
-    def write(self) -> TaskMessage:
+    def write(self, *batches: pa.RecordBatch) -> TaskMessage:
         return write_task(
-            iter([rows(self.commits)]),
-            table=self._table,
+            iter(batches or [rows(self.commits)]),
+            table=self.table,
             incoming=rows().schema,
             case_sensitive=True,
             target_bytes=_TARGET_BYTES,
@@ -76,13 +76,15 @@ class Pypaimon(Committer):
         super().__init__(lake)
         self._builder: Any = foreign.create(lake, rows().schema).new_stream_write_builder()
 
-    def prepare(self) -> Callable[[], object]:
+    def prepare(self, files: int = 1) -> Callable[[], object]:
         identifier = self.commits
         self.commits += 1
-        writer = self._builder.new_write()
-        writer.write_arrow_batch(rows(identifier))
-        messages = writer.prepare_commit(identifier)
-        writer.close()
+        messages: list[Any] = []
+        for _ in range(files):
+            writer = self._builder.new_write()
+            writer.write_arrow_batch(rows(identifier))
+            messages += writer.prepare_commit(identifier)
+            writer.close()
         return lambda: self._commit(messages, identifier)
 
     def _commit(self, messages: Any, identifier: int) -> None:
@@ -101,13 +103,17 @@ class Pyiceberg(Committer):
         IcebergEngine(lake).create(rows().schema)
         self._table = native(lake)
 
-    def prepare(self) -> Callable[[], object]:
+    def prepare(self, files: int = 1) -> Callable[[], object]:
         from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
         written = pa.Table.from_batches([rows(self.commits)])
         self.commits += 1
-        files = list(_dataframe_to_data_files(table_metadata=self._table.metadata, df=written, io=self._table.io))
-        return lambda: self._append(files)
+        of_tasks = [
+            file
+            for _ in range(files)
+            for file in _dataframe_to_data_files(table_metadata=self._table.metadata, df=written, io=self._table.io)
+        ]
+        return lambda: self._append(of_tasks)
 
     def _append(self, files: list[Any]) -> None:
         with self._table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:

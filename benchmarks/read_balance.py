@@ -36,6 +36,8 @@ _PAYLOAD_BYTES = 256
 """Random, so that they take as much room in the file."""
 _BATCH_ROWS = 10_000
 _NEVER_ROLL_BYTES = 1 << 40
+_OPEN_FILE_BYTES = 1 << 20
+"""As ``read/balance.py`` has it."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,11 @@ def measure(
 
 def _ways(spark: SparkSession, lake: Lake, sizes: Sizes, extra: Mapping[str, str]) -> list[Way]:
     files = sorted(str(path) for path in Path(lake.options["warehouse"]).rglob("*.parquet"))
-    # Rounded up, so that no further task is needed for a rest.
-    bytes_a_task = str(-(-sum(Path(file).stat().st_size for file in files) // sizes.tasks))
-    cut = known(minPartitions=str(sizes.tasks), splitSize=bytes_a_task)
+    # Rounded up, so that no further task is needed for a rest. To us, opening a file counts, too.
+    size_bytes = sum(Path(file).stat().st_size for file in files)
+    bytes_a_task = str(-(-size_bytes // sizes.tasks))
+    ours = -(-(size_bytes + len(files) * _OPEN_FILE_BYTES) // sizes.tasks)
+    cut = known(minPartitions=str(sizes.tasks), splitSize=str(ours))
     options = {**lake.options, "table": lake.table, **cut, **extra}
     return [
         Way(

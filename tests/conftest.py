@@ -28,6 +28,7 @@ settings.register_profile("same every time", derandomize=True)
 settings.load_profile("same every time")
 
 SERVER = pytest.StashKey[tuple[ExitStack, S3Server]]()
+SPARK = Path(__file__).parent / "spark"
 BEGAN = pytest.StashKey[float]()
 
 
@@ -64,6 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     docs/fault-matrix.md says what that is.
     """
     mark_modules(items)
+    _require_spark_in_its_directory(items)
     leaving = left_out(items)
     if leaving:
         config.hook.pytest_deselected(items=leaving)
@@ -72,6 +74,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         # For scripts/test_times.py: they end up in the file of --junitxml.
         item.user_properties += _properties(item)
+
+
+def _require_spark_in_its_directory(items: list[pytest.Item]) -> None:
+    """``make test`` collects its tests with Spark there and nowhere else."""
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "spark" in marks and "long" not in marks and SPARK not in item.path.parents:
+            raise pytest.UsageError(f"{item.nodeid} starts Spark: move it to tests/spark, or mark it long.")
 
 
 def _properties(item: pytest.Item) -> list[tuple[str, object]]:

@@ -12,7 +12,19 @@ from typing import Any
 
 import pytest
 
-from benchmarks import commit_overhead, contention, encoding, fan_out, growth, memory, metrics_cost, report, throughput
+from benchmarks import (
+    commit_overhead,
+    contention,
+    encoding,
+    fan_out,
+    growth,
+    latency,
+    memory,
+    messages,
+    metrics_cost,
+    report,
+    throughput,
+)
 from benchmarks.sinks import BY_KEY
 from benchmarks.throughput import Taken
 
@@ -82,6 +94,32 @@ def test_commit_overhead_measures_every_size_in_both_formats(tmp_path: Path) -> 
         ("iceberg", 5),
     ]
     assert all(row["commit ms"] > 0 and row["put ms"] > 0 for row in rows)
+
+
+@pytest.mark.s3
+def test_latency_counts_requests_and_those_that_waited_for_each_other(tmp_path: Path) -> None:
+    few = ["--files", "1", "--delays", "0", "--turns", "1"]
+
+    rows = run(latency.main, *few, to=tmp_path)["latency"]
+
+    commits = [(row["format"], row["what"], row["who"]) for row in rows if row["files"] == 1]
+    assert commits == [
+        (table_format, what, who)
+        for table_format, library in (("paimon", "pypaimon"), ("iceberg", "pyiceberg"))
+        for what, who in (("commit", library), ("stream commit", latency.OURS), ("batch commit", latency.OURS))
+    ]
+    assert [row["what"] for row in rows if row["files"] is None] == [*latency.LOOKS, *latency.LOOKS]
+    assert all(row["requests"] >= row["chain"] >= 0 and row["ms"] > 0 for row in rows)
+
+
+def test_messages_are_measured_beside_their_manifests(tmp_path: Path) -> None:
+    few = ["--messages", "10", "--files", "20", "--turns", "1"]
+
+    rows = run(messages.main, *few, to=tmp_path)["messages"]
+
+    assert [row["format"] for row in rows] == ["paimon", "iceberg"]
+    assert all(row["commit s"] > 0 and row["manifests s"] > 0 and row["peak MB"] > 10 for row in rows)
+    assert all(row["bytes a file"] < row["as JSON"] for row in rows)
 
 
 @pytest.mark.long

@@ -32,10 +32,11 @@ from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
 from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
 from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
-from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, MessageError, TableChangedError
+from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, MessageError, PwcError, TableChangedError
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
+from paimon_sink.core.together import beside, for_each, together
 from paimon_sink.formats.contract import Commit, Prepared, Table
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 from paimon_sink.formats.values import Head, Plan, PutOutcome, SnapshotDraft
@@ -83,6 +84,14 @@ class _Run:
         if self.plan.batch_id is None:
             return None
         return Claim(self.plan.commit_user, self.plan.batch_id, self.plan.query_id, self.commit_id)
+
+
+class _NothingPut(Exception):  # noqa: N818 - no error of its own: it carries one past those who ask what became of it
+    """What the look before the first put raised. The outcome is known: there was no put."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -187,21 +196,21 @@ class Coordinator:
         plan = run.plan
         head = self._load_head(run, is_first=attempt == 1)
         watermark_ms = advanced_watermark(plan, head, idle_mark_ms=self._idle_mark_ms())
-        decision = decide_attempt(plan, head, watermark_ms=watermark_ms, table=self.table.label, policy=self.policy)
+        try:
+            decision = decide_attempt(plan, head, watermark_ms=watermark_ms, table=self.table.label, policy=self.policy)
+        except PwcError:
+            run.commit.confirm_head(head)
+            raise
         if not isinstance(decision, Publish):
+            run.commit.confirm_head(head)
             return self._finish(run, head, decision, attempt)
         run.commit.check_fits(head)
-        self._put_claim(run, head)
         entry = self._entry(run, head, watermark_ms=watermark_ms, attempt=attempt)
-        try:
-            with run.phases.timed("build"):
-                draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
-                prepared = run.commit.build(head, draft)
-        except CommitConflictError:
-            # The table moved on while we built: a lost attempt, and nothing to discard.
+        draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
+        prepared = self._build(run, head, draft)
+        if prepared is None:
             return None
         reached(Step.AFTER_BUILD)
-        self._check_files_are_there(run, prepared)
         with run.phases.timed("put"):
             is_in = self._publish(run, prepared)
         if not is_in:
@@ -209,9 +218,29 @@ class Coordinator:
             prepared.discard()
             return None
         reached(Step.COMMITTED)
-        self._confirm_claim(run, head)
+        self._settle(run, head)
         log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(plan))
         return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
+
+    def _build(self, run: _Run, head: Head, draft: SnapshotDraft) -> Prepared | None:
+        """The snapshot, and a claim on the batch beside it. None: the table moved on, so the attempt is lost."""
+        prepared: Prepared | None = None
+        try:
+            with beside(lambda: self._put_claim(run, head), far=self._is_far), run.phases.timed("build"):
+                prepared = run.commit.build(head, draft)
+        except CommitConflictError:
+            # Nothing to discard: what was built is gone again.
+            return None
+        except BaseException:
+            if prepared is not None:
+                # May go: without a claim it is not put.
+                prepared.discard()
+            raise
+        return prepared
+
+    @property
+    def _is_far(self) -> bool:
+        return self.table.side_files.is_far
 
     def _load_head(self, run: _Run, *, is_first: bool) -> Head:
         """The table as it is. Our own claim says nothing about earlier commits of the batch."""
@@ -265,8 +294,11 @@ class Coordinator:
 
     def _check_files_are_there(self, run: _Run, prepared: Prepared) -> None:
         """They may have been cleaned up as orphans, or be in another copy of the table. As late as can be."""
-        plan = run.plan
-        missing = missing_files(self.table.side_files, plan, now=Moment.by(self.clock))
+        plan, far = run.plan, self._is_far
+        look_ahead: Callable[[], None] = prepared.look_ahead if far else lambda: None
+        missing, _ = together(
+            lambda: missing_files(self.table.side_files, plan, now=Moment.by(self.clock)), look_ahead, far=far
+        )
         if missing:
             # May go: it was never put, and never will be.
             prepared.discard()
@@ -332,6 +364,8 @@ class Coordinator:
         for number in range(1, self.bounds.puts_per_attempt + 1):
             try:
                 reached(Step.BEFORE_PUT)
+                if number == 1:
+                    self._look_before_first_put(run, prepared)
                 outcome = prepared.put()
                 reached(Step.AFTER_PUT)
                 if outcome is PutOutcome.LANDED:
@@ -340,6 +374,8 @@ class Coordinator:
                 # "Already there" may be our own put, repeated on the way. Only reading it back shows which.
                 reached(Step.BEFORE_READ_BACK)
                 outcome = prepared.resolve_outcome()
+            except _NothingPut as nothing:
+                raise nothing.reason from nothing.reason.__cause__
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
                 reason = error
                 # For good: a put that gave no answer may still be on its way when a later look finds it lost.
@@ -356,6 +392,12 @@ class Coordinator:
             f"timed out, and its snapshot could not be read back ({reason!r}). It may be committed, so its files are "
             f"kept. {cure_for_unknown(run.plan, commit_id=run.commit_id)}"
         ) from reason
+
+    def _look_before_first_put(self, run: _Run, prepared: Prepared) -> None:
+        try:
+            self._check_files_are_there(run, prepared)
+        except Exception as error:
+            raise _NothingPut(error) from error
 
     def _resolve_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
         log.warning("The put of snapshot %d of %s gave no answer: %s", prepared.snapshot_id, self.table.label, error)
@@ -384,16 +426,17 @@ class Coordinator:
             self.table.commits.claim(claim)
         return claim
 
-    def _confirm_claim(self, run: _Run, head: Head) -> None:
-        """The batch is in: its claim stands for those below it, which are released."""
+    def _settle(self, run: _Run, head: Head) -> None:
+        """The batch is in: readers are told, and its claim stands for those below it, which are released."""
         if run.claim is not None and run.claim.base is not None:
             # Before others are released: it stands for them even if a rollback takes it out again.
             self.table.commits.claim(replace(run.claim, base=None))
-        self._release_superseded(run, head)
+        with beside(run.commit.hint, far=self._is_far):
+            self._release_superseded(run, head)
 
     def _release_superseded(self, run: _Run, head: Head) -> None:
-        for claim in superseded_claims(run.plan, head.ledger, commit_id=run.commit_id):
-            self.table.commits.release(claim)
+        claims = superseded_claims(run.plan, head.ledger, commit_id=run.commit_id)
+        for_each(self.table.commits.release, claims, far=self._is_far)
 
     def _release(self, run: _Run) -> None:
         if run.bare_claim is not None:

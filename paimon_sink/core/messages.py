@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import reprlib
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +20,12 @@ from paimon_sink.core.strict_json import as_count, as_list, as_text, as_whole, r
 
 __all__ = ["MESSAGE_VERSION", "DataFile", "TaskMessage"]
 
-MESSAGE_VERSION = 1
+MESSAGE_VERSION = 2
+_PLAIN_VERSION = 1
+_MAGIC = b"pwc\x02"
+"""No JSON begins with it, which version 1 is."""
+_LENGTH = struct.Struct(">I")
+_LEVEL = 6
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,16 @@ class TaskMessage:
     """Whether Spark's own setting asks a batch write to replace only the partitions written: tasks see it."""
 
     def to_bytes(self) -> bytes:
+        """The message as version 2: what files share once, their entries as they are, and all of it compressed."""
+        places: dict[str, int] = {}
+        partitions: dict[tuple[str | None, ...], int] = {}
+        files = []
+        for file in self.files:
+            name = file.path.rpartition("/")[2]
+            # With its slash, so that whatever a path is, place and name are it.
+            place = places.setdefault(file.path.removesuffix(name), len(places))
+            partition = partitions.setdefault(file.partition, len(partitions))
+            files.append([place, name, partition, file.rows, file.size_bytes, len(file.entry)])
         body: dict[str, Any] = {
             "version": MESSAGE_VERSION,
             "table": self.table_identity,
@@ -59,53 +76,58 @@ class TaskMessage:
             "planned": None if self.planned is None else [self.planned.wall_ms, self.planned.steady_ms],
             "watermark": self.watermark_ms,
             **({"overwrite": "dynamic"} if self.dynamic_overwrite else {}),
-            "files": [
-                {
-                    "path": file.path,
-                    "partition": list(file.partition),
-                    "rows": file.rows,
-                    "bytes": file.size_bytes,
-                    "entry": base64.b64encode(file.entry).decode("ascii"),
-                }
-                for file in self.files
-            ],
+            "places": list(places),
+            "partitions": [list(partition) for partition in partitions],
+            "files": files,
         }
-        return json.dumps(body, separators=(",", ":")).encode("utf-8")
+        head = json.dumps(body, separators=(",", ":")).encode("utf-8")
+        entries = b"".join(file.entry for file in self.files)
+        return _MAGIC + zlib.compress(_LENGTH.pack(len(head)) + head + entries, _LEVEL)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> TaskMessage:
         """Read a message. Raises ``MessageError`` when it is of another version, or damaged."""
         try:
-            body = read_json(raw)
+            body, entries = _unpacked(raw)
             version = body["version"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, zlib.error, struct.error) as error:
             raise MessageError(
                 f"Cannot read a commit message ({error!r}). Nothing was committed; restart the query so that the "
                 "batch is written again."
             ) from error
-        if type(version) is not int or version != MESSAGE_VERSION:
+        if type(version) is not int or version != (_PLAIN_VERSION if entries is None else MESSAGE_VERSION):
             raise MessageError(
                 f"A commit message has version {reprlib.repr(version)}, this paimon-sink reads version "
-                f"{MESSAGE_VERSION}. Nothing was committed. Install the same paimon-sink on the driver and on every "
-                "executor, then restart the query."
+                f"{_PLAIN_VERSION} and {MESSAGE_VERSION}. Nothing was committed. Install the same paimon-sink on the "
+                "driver and on every executor, then restart the query."
             )
         try:
             return cls(
                 table_identity=as_text(body["table"]),
                 schema_id=as_count(body["schema"]),
                 query_id=None if body["query"] is None else as_text(body["query"]),
-                files=tuple(_file_from(entry) for entry in as_list(body["files"])),
-                # Absent in messages of earlier versions.
+                files=_plain_files(body) if entries is None else _files(body, entries),
+                # Absent in messages of earlier releases.
                 batch_id=None if body.get("batch") is None else as_count(body["batch"]),
                 planned=None if body.get("planned") is None else _moment_from(as_list(body["planned"])),
                 watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),
                 dynamic_overwrite=_is_dynamic(body.get("overwrite")),
             )
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, IndexError) as error:
             raise MessageError(
                 f"A commit message of version {version} is damaged ({error!r}). Nothing was committed; restart the "
                 "query so that the batch is written again."
             ) from error
+
+
+def _unpacked(raw: Any) -> tuple[dict[str, Any], bytes | None]:
+    """What a message says, and the entries of its files one after the other; None where each stands with its file."""
+    if not isinstance(raw, bytes) or not raw.startswith(_MAGIC):
+        return read_json(raw), None
+    unpacked = zlib.decompress(raw[len(_MAGIC) :])
+    (length,) = _LENGTH.unpack_from(unpacked)
+    end = _LENGTH.size + length
+    return read_json(unpacked[_LENGTH.size : end]), unpacked[end:]
 
 
 def _is_dynamic(mode: object) -> bool:
@@ -119,11 +141,40 @@ def _moment_from(body: list[Any]) -> Moment:
     return Moment(as_count(wall_ms), as_count(steady_ms))
 
 
-def _file_from(body: dict[str, Any]) -> DataFile:
-    return DataFile(
-        path=as_text(body["path"]),
-        partition=tuple(None if value is None else as_text(value) for value in as_list(body["partition"])),
-        rows=as_count(body["rows"]),
-        size_bytes=as_count(body["bytes"]),
-        entry=base64.b64decode(as_text(body["entry"]), validate=True),
+def _files(body: dict[str, Any], entries: bytes) -> tuple[DataFile, ...]:
+    places = [as_text(place) for place in as_list(body["places"])]
+    partitions = [_partition_from(partition) for partition in as_list(body["partitions"])]
+    files, start = [], 0
+    for place, name, partition, rows, size_bytes, length in map(as_list, as_list(body["files"])):
+        end = start + as_count(length)
+        files.append(
+            DataFile(
+                path=places[as_count(place)] + as_text(name),
+                partition=partitions[as_count(partition)],
+                rows=as_count(rows),
+                size_bytes=as_count(size_bytes),
+                entry=entries[start:end],
+            )
+        )
+        start = end
+    if start != len(entries):
+        raise ValueError(f"its entries have {len(entries)} bytes, {start} by what it says of its files")
+    return tuple(files)
+
+
+def _plain_files(body: dict[str, Any]) -> tuple[DataFile, ...]:
+    """Of version 1, which was plain JSON. Executors may be of an earlier release than the driver."""
+    return tuple(
+        DataFile(
+            path=as_text(file["path"]),
+            partition=_partition_from(file["partition"]),
+            rows=as_count(file["rows"]),
+            size_bytes=as_count(file["bytes"]),
+            entry=base64.b64decode(as_text(file["entry"]), validate=True),
+        )
+        for file in as_list(body["files"])
     )
+
+
+def _partition_from(values: Any) -> tuple[str | None, ...]:
+    return tuple(None if value is None else as_text(value) for value in as_list(values))

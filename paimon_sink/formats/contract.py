@@ -110,6 +110,9 @@ class Prepared(ABC):
     snapshot_id: int
     commit_id: str
 
+    def look_ahead(self) -> None:  # noqa: B027 - optional
+        """Do now what the next put would begin with, so that other questions can be asked meanwhile. Never raises."""
+
     @abstractmethod
     def put(self) -> PutOutcome:
         """Publish if nobody did: LANDED or LOST. Any exception means that the outcome is not known."""
@@ -133,6 +136,12 @@ class Commit(ABC, Generic[H]):
     def load_head(self) -> H:
         """The newest snapshot and its ledger, read anew. Raises ``TableChangedError`` when the table is gone."""
 
+    def confirm_head(self, head: H) -> None:
+        """Before anything but a put is decided by this head: raise ``TableChangedError`` unless it is of one moment.
+
+        A put finds out by itself. Only for a format whose look asks several questions at once.
+        """
+
     @abstractmethod
     def check_files(self) -> None:
         """Raise ``MessageError`` unless each file of the plan is one of this table, as its own entry describes it."""
@@ -148,6 +157,9 @@ class Commit(ABC, Generic[H]):
         Raises ``FilesReplacedError`` when a file that the plan removes is not in ``head``, and ``RefusedError`` when
         the rows it adds are not those it removes.
         """
+
+    def hint(self) -> None:
+        """Tell readers of the snapshot that landed, where the format has a place for that. Never raises."""
 
     @abstractmethod
     def close(self) -> None:
@@ -237,7 +249,7 @@ class Scans(ABC):
         """The rows of a split, with the types of the snapshot's columns."""
 
     def cut(self, split: Split) -> list[Split]:
-        """The split at the row groups of its file, where it has several and can be read by them."""
+        """The split at the row groups of its file, where it can be read by them; without those its filters rule out."""
         return [split]
 
     def plan_splits(self, filters: Sequence[FilterTree]) -> list[Split]:

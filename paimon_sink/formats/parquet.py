@@ -7,6 +7,7 @@ own library.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,9 +20,10 @@ from paimon_sink.core.schema import as_schema, cast_problem
 from paimon_sink.formats.values import Split
 from paimon_sink.storage.store import Store
 
-__all__ = ["BATCH_ROWS", "FileColumns", "cut_at_groups", "open_parquet", "read_groups", "reading"]
+__all__ = ["BATCH_ROWS", "FileColumns", "cut_at_groups", "open_parquet", "read_groups", "reading", "whole_size"]
 
 BATCH_ROWS = 1 << 16
+_SMALL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,22 @@ class FileColumns:
 
 
 @contextmanager
-def open_parquet(store: Store, path: str) -> Iterator[pq.ParquetFile]:
-    """The file, with its footer read. On a store far away, a row group is fetched in few large requests."""
-    with store.open_input(path) as source, pq.ParquetFile(source, pre_buffer=not store.looks_are_cheap) as file:
+def open_parquet(store: Store, path: str, *, size_bytes: int = 0) -> Iterator[pq.ParquetFile]:
+    """The file, with its footer read. On a store far away, a row group is fetched in few large requests.
+
+    A small file is fetched there by one, if its size is given: else its size, its footer and its rows are one each.
+    """
+    is_small = store.is_far and 0 < size_bytes <= _SMALL_BYTES
+    with (
+        io.BytesIO(store.read(path)) if is_small else store.open_input(path) as source,
+        pq.ParquetFile(source, pre_buffer=not (store.looks_are_cheap or is_small)) as file,
+    ):
         yield file
+
+
+def whole_size(split: Split) -> int:
+    """The bytes of the file that a split is all of. 0: of a part."""
+    return split.size_bytes if split.row_groups is None else 0
 
 
 def read_groups(
@@ -105,13 +119,14 @@ def _as_asked(batch: pa.RecordBatch, taken: Sequence[int], columns: FileColumns)
     return as_schema(pa.RecordBatch.from_arrays(arrays, names=columns.schema.names), columns.schema)
 
 
-def cut_at_groups(split: Split, metadata: pq.FileMetaData) -> list[Split]:
-    """The split of a file, one for each of its row groups. Of a split that has only some of them, for each of those."""
-    positions = range(metadata.num_row_groups) if split.row_groups is None else split.row_groups
+def cut_at_groups(split: Split, metadata: pq.FileMetaData, row_groups: Sequence[int] | None = None) -> list[Split]:
+    """The split of a file, one for each of some row groups."""
+    groups = range(metadata.num_row_groups) if row_groups is None else row_groups
+    found = ((position, metadata.row_group(position)) for position in groups)
     return [
         replace(split, rows=group.num_rows, size_bytes=_bytes_of(group), row_groups=(position,))
-        for position, group in zip(positions, map(metadata.row_group, positions), strict=True)
-    ] or [split]
+        for position, group in found
+    ]
 
 
 def _bytes_of(group: pq.RowGroupMetaData) -> int:

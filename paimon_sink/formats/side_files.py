@@ -49,6 +49,11 @@ class SideFiles:
         """Whether to look for a data file costs no request."""
         return self.store.looks_are_cheap
 
+    @property
+    def is_far(self) -> bool:
+        """Whether requests to the store are worth doing at once. See ``core/together.py``."""
+        return self.store.is_far
+
     def absent(self, paths: Sequence[str]) -> list[str]:
         """Those of the files that are not there. Paths are relative to the table."""
 

@@ -231,6 +231,8 @@ class Split:
     committed_ms: int | None = None
     row_groups: tuple[int, ...] | None = None
     """Of a Parquet file, by their position. None: all."""
+    filters: tuple[FilterTree, ...] = ()
+    """What the rows that are asked for meet at least: a reader may leave out what holds no such row."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from paimon_sink.formats.values import AsOf, SnapshotRange
 __all__ = [
     "Versions",
     "expired",
+    "moment",
     "nothing_then",
     "range_is_empty",
     "rows_taken_out",

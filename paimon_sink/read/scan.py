@@ -94,11 +94,16 @@ class Scan:
 
     def splits(self) -> list[Split]:
         """The files to read, without those that can hold no row that is asked for."""
-        return self.snapshot.splits(self.filters())
+        return self._with_filters(self.snapshot.splits(self.filters()))
 
     def filters(self) -> list[FilterTree]:
         """What rules files out."""
         return pruning_filters(self.conditions, self.table.schema)
+
+    def _with_filters(self, splits: list[Split]) -> list[Split]:
+        """Each carries the filters: only who opens a file knows its row groups."""
+        filters = tuple(self.filters())
+        return [replace(split, filters=filters) for split in splits] if filters else splits
 
     def tasks(self, *, parallelism: int) -> list[ReadTask]:
         """Shared out evenly, the largest first. One at least: only tasks know what the session makes of `where`."""
@@ -107,7 +112,7 @@ class Scan:
     def tasks_of(self, splits: Sequence[Split], *, parallelism: int) -> list[ReadTask]:
         """Some splits shared out in the same way."""
         shares = balanced(
-            splits,
+            self._with_filters(list(splits)),
             cut=self.table.scans.cut,
             split_bytes=self.options.split_bytes,
             at_least=self.options.min_partitions or parallelism,

@@ -88,6 +88,9 @@ def _by_spark(spark: SparkSession, options: Options) -> DataFrame:
     frame = spark.read.schema(spark_schema(scan.snapshot.schema)).options(**_EXACT).parquet(*paths)
     if options.read.where is not None:
         frame = frame.where(options.read.where)
+    if scan.schema.names == frame.columns:
+        # Naming them one by one takes Spark longer than planning all the rest.
+        return frame
     return frame.select(*(f"`{name.replace('`', '``')}`" for name in scan.schema.names))
 
 

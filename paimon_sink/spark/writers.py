@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.errors import PwcError
+from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.sink import Sink
@@ -88,7 +89,8 @@ class PwcBatchWriter(_Writer, DataSourceArrowWriter):
 
 
 def _unwrap(messages: Messages) -> list[TaskMessage | None]:
-    return [None if message is None else TaskMessage.from_bytes(_payload(message)) for message in messages]
+    with no_collection():
+        return [None if message is None else TaskMessage.from_bytes(_payload(message)) for message in messages]
 
 
 def _payload(message: Any) -> bytes:

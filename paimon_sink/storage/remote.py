@@ -37,6 +37,7 @@ class RemoteStore(Store):
         """``filesystem`` is one that is open already; without it, the protocol's own is opened from the settings."""
         super().__init__(root, settings)
         self._protocol = protocol
+        self.is_far = protocol != "memory"
         with self._doing("open", root):
             self._fs = _filesystem(protocol, root, settings) if filesystem is None else filesystem
             self._put_if_absent = exclusive_put(protocol, self._fs)
@@ -77,6 +78,8 @@ class RemoteStore(Store):
 
     def list(self, path: str) -> list[str]:
         with self._doing("list", path):
+            if self._protocol == "s3":
+                return sorted(self._names_on_s3(path))
             self._fs.invalidate_cache()
             own = self.arrow_path(path)
             try:
@@ -154,6 +157,24 @@ class RemoteStore(Store):
     def _info(self, path: str) -> dict[str, Any]:
         self._fs.invalidate_cache()
         return cast(dict[str, Any], self._fs.info(path))
+
+    def _names_on_s3(self, path: str) -> set[str]:
+        """ListObjectsV2 directly: s3fs asks once more where nothing is found, whether it is a file."""
+        bucket, key, _ = self._fs.split_path(path)
+        prefix = key.rstrip("/") + "/" if key else ""
+        names: set[str] = set()
+        further: dict[str, str] = {}
+        while True:
+            try:
+                page = self._fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, Delimiter="/", **further)
+            except FileNotFoundError:
+                return set()
+            names.update(found["Key"] for found in page.get("Contents") or ())
+            names.update(found["Prefix"] for found in page.get("CommonPrefixes") or ())
+            if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
+                # The empty object that some tools put in place of a directory lists itself.
+                return {name.removeprefix(prefix).rstrip("/") for name in names} - {""}
+            further = {"ContinuationToken": page["NextContinuationToken"]}
 
     def _delete_in_bulk(self, paths: Iterable[str]) -> None:
         """DeleteObjects directly: s3fs's own bulk delete ignores the errors in the response."""

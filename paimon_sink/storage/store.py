@@ -48,6 +48,8 @@ class Store(ABC):
 
     looks_are_cheap = False
     """Whether checking that a file exists costs no request."""
+    is_far = False
+    """Whether a request takes so long that several at once pay for their threads. See ``core/together.py``."""
 
     def __init__(self, root: str, settings: StorageSettings) -> None:
         self.root = root

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
+from tests.support.batches import opened
 from tests.support.command_line import named
 from tests.support.compaction import compact
 from tests.support.engines import other_engine
@@ -63,7 +64,7 @@ def test_for_machines_every_figure_is_what_was_written(lake: Lake) -> None:
     found = told(lake)
 
     first = found["snapshots"][0]
-    sizes = [entry["bytes"] for entry in json.loads(message.payload)["files"]]
+    sizes = [file.size_bytes for file in opened(message).files]
     assert (first["user"], first["batch"], first["kind"], first["rows"]) == ("stream", 0, "append", 3)
     assert (first["files"], first["bytes"], first["small_files"], first["attempts"]) == (1, sum(sizes), 1, 1)
     assert first["commit_ms"] >= 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from paimon_sink.core.messages import MESSAGE_VERSION, DataFile, TaskMessage
 from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.batches import opened, sealed
 from tests.support.lake import Lake, rows
+from tests.support.old_messages import as_version_1, body_of_version_1
 from tests.support.whole import assert_whole
 
 pytestmark = pytest.mark.fault(39)
@@ -22,7 +24,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def message_of_version(version: Any) -> PwcCommitMessage:
-    body = json.loads(TaskMessage("t", 0).to_bytes())
+    body = body_of_version_1(TaskMessage("t", 0).to_bytes())
     return PwcCommitMessage(json.dumps({**body, "version": version}).encode())
 
 
@@ -30,7 +32,7 @@ def message_of_version(version: Any) -> PwcCommitMessage:
 def test_a_message_of_another_version_is_refused_by_its_version(local_lake: Lake, version: Any) -> None:
     local_lake.append(0, rows(0))
 
-    with pytest.raises(MessageError, match=f"version {version!r}.*reads version {MESSAGE_VERSION}"):
+    with pytest.raises(MessageError, match=f"version {version!r}.*reads version 1 and {MESSAGE_VERSION}"):
         local_lake.commit(1, local_lake.write(rows(1)), message_of_version(version))
 
     assert local_lake.batch_ids() == [0]
@@ -63,6 +65,31 @@ def test_a_garbled_message_is_refused(local_lake: Lake, payload: bytes) -> None:
         local_lake.commit(1, PwcCommitMessage(payload))
 
     assert local_lake.batch_ids() == [0]
+
+
+def test_a_message_of_an_executor_with_the_release_before_is_read_beside_ours(local_lake: Lake) -> None:
+    old, new = local_lake.write(rows(1)), local_lake.write(rows(2))
+
+    local_lake.commit(0, PwcCommitMessage(as_version_1(old.payload)), new)
+
+    assert local_lake.ids() == [1, 2]
+    assert opened(PwcCommitMessage(as_version_1(old.payload))) == opened(old)
+
+
+def test_many_files_of_a_task_cost_little_more_than_their_entries(local_lake: Lake) -> None:
+    partitioned = local_lake.with_options(partitionBy="day")
+    message = partitioned.write(*(rows(number, day=f"day-{number:02}") for number in range(20)))
+
+    assert len(opened(message).files) == 20
+    assert len(message.payload) < len(as_version_1(message.payload)) / 4
+
+
+def test_a_message_whose_entries_are_cut_is_refused(local_lake: Lake) -> None:
+    unpacked = zlib.decompress(local_lake.write(rows(1)).payload[4:])
+
+    for damaged in (unpacked[:-1], unpacked + b"x", b"\xff" * 4 + unpacked[4:], unpacked[:2]):
+        with pytest.raises(MessageError, match="Nothing was committed"):
+            local_lake.commit(0, PwcCommitMessage(b"pwc\x02" + zlib.compress(damaged)))
 
 
 def test_a_message_without_a_payload_is_refused(local_lake: Lake) -> None:

@@ -135,6 +135,32 @@ def test_a_job_that_died_before_its_put_is_run_again_although_the_ledger_is_not_
     assert lake.ids() == [16, 1000, 1001]
 
 
+@pytest.mark.fault(2, 12)
+def test_a_job_that_died_after_its_put_and_whose_snapshot_expired_is_not_doubled(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    # Given a job that is in, and whose claim still says where it began
+    somebody_left(lake, engine)
+
+    class _KilledError(BaseException):
+        pass
+
+    def die() -> None:
+        raise _KilledError
+
+    with listening(once_at(Step.AFTER_PUT, die)), suppress(_KilledError):
+        coordinator(lake).commit(plan_of(lake, 16, 16))
+    assert 16 in lake.ids()
+
+    # When another engine expires what shows it, and the job is run again
+    lose_the_ledger(lake, engine)
+    with suppress(LedgerLostError):
+        run(lake, 16)
+
+    # Then it may be in, and stays out
+    assert lake.ids() == [16, 1000, 1001, 2000, 2001]
+
+
 @pytest.mark.fault(6, 12)
 def test_a_job_without_rows_keeps_no_other_out(lake: Lake, engine: OtherEngine) -> None:
     run(lake, 17)

@@ -6,7 +6,6 @@ that lies inside of Paimon's own ``put``, and that a catalog which compares does
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,8 +19,8 @@ from paimon_sink.errors import (
     TableChangedError,
 )
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles
-from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support import foreign
+from tests.support.batches import of_query
 from tests.support.lake import Lake, rows
 
 Event = Callable[[], object]
@@ -61,10 +60,6 @@ def others_commit_and_expire(lake: Lake) -> None:
     for row in (70, 71, 72):
         foreign.append(lake, rows(row))
     expire(lake, [1, 2])
-
-
-def of_query(message: PwcCommitMessage, query: str) -> PwcCommitMessage:
-    return PwcCommitMessage(json.dumps({**json.loads(message.payload), "query": query}).encode())
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from paimon_sink import PwcDataSource
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.registry import open_table, parse_options
-from tests.support.batches import coordinator, plan, sink_options
+from tests.support.batches import coordinator, opened, plan, sink_options
 from tests.support.lake import ID_AND_DAY, Lake, rows
+from tests.support.old_messages import as_version_1
 from tests.support.s3 import S3Server
 
 pytestmark = [pytest.mark.s3, pytest.mark.fault(40)]
@@ -50,7 +51,8 @@ def test_nothing_that_is_written_holds_a_secret(s3_lake: Lake, s3: S3Server, cap
     table = lake.open()
     files = [table.store.read(path) for path in table.store.walk_files(table.location)]
     assert len(files) > 8
-    assert_silent(s3.secret_key, message.payload, pickle.dumps(message), *files)
+    plain = [as_version_1(message.payload), *(file.entry for file in opened(message).files)]
+    assert_silent(s3.secret_key, message.payload, pickle.dumps(message), *plain, *files)
     assert_silent(s3.secret_key, caplog.text, *(record.getMessage() for record in caplog.records))
 
 

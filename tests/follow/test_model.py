@@ -62,7 +62,8 @@ class World:
         ids = tuple(range(self.row, self.row + self.rng.randint(1, 3)))
         self.row += len(ids)
         took_out = overwrite and bool(self.live)
-        self.lake.commit(self.batch, self.lake.write(rows(*ids)), overwrite=overwrite)
+        # A file a row: snapshots of several files are taken in several batches.
+        self.lake.commit(self.batch, *(self.lake.write(rows(row)) for row in ids), overwrite=overwrite)
         self.batch += 1
         self._note(() if took_out else ids, ids if overwrite else (*self.live, *ids))
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fuzz.support import Sample
 from tests.support.lake import Lake, rows
+from tests.support.old_messages import as_version_1
 
 
 @pytest.fixture(scope="session")
@@ -13,15 +14,16 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     root = tmp_path_factory.mktemp("fuzz") / "sample"
     lake = Lake({"warehouse": str(root)}).with_options(partitionBy="day")
     neighbour = Lake({"warehouse": str(root)}, "sales.neighbour").with_options(partitionBy="day")
+    # Plain JSON, which can be broken in more ways than a compressed message, and which must be read as long.
     committed = (
-        lake.append(0, rows(1, 2), rows(3, day="tuesday")).payload,
-        lake.append(1, rows(4, day="a/b")).payload,
+        as_version_1(lake.append(0, rows(1, 2), rows(3, day="tuesday")).payload),
+        as_version_1(lake.append(1, rows(4, day="a/b")).payload),
     )
     return Sample(
         root,
         lake,
         committed,
-        replay=lake.write(rows(4, day="a/b")).payload,
-        fresh=lake.write(rows(5), rows(6, day=None)).payload,
-        neighbour=neighbour.append(0, rows(7)).payload,
+        replay=as_version_1(lake.write(rows(4, day="a/b")).payload),
+        fresh=as_version_1(lake.write(rows(5), rows(6, day=None)).payload),
+        neighbour=as_version_1(neighbour.append(0, rows(7)).payload),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.fault(37, 39)
 
 
 def paths_of(*payloads: bytes) -> frozenset[str]:
-    return frozenset(file["path"] for payload in payloads for file in json.loads(payload)["files"])
+    return frozenset(file.path for payload in payloads for file in TaskMessage.from_bytes(payload).files)
 
 
 def ids(scene: Scene) -> list[int]:
@@ -57,6 +58,25 @@ def test_a_message_with_other_fields_is_refused_or_right(sample: Sample, data: s
 @given(data=st.data())
 def test_a_message_whose_bytes_were_damaged_is_refused_or_right(sample: Sample, data: st.DataObject) -> None:
     payload = data.draw(broken_bytes(sample.fresh))
+    with sample.scene() as scene:
+        committed_or_left_alone(scene, sample, payload)
+
+
+@fuzz(40)
+@given(data=st.data())
+def test_a_compressed_message_whose_bytes_were_damaged_is_refused_or_right(sample: Sample, data: st.DataObject) -> None:
+    payload = data.draw(broken_bytes(TaskMessage.from_bytes(sample.fresh).to_bytes()))
+    with sample.scene() as scene:
+        committed_or_left_alone(scene, sample, payload)
+
+
+@fuzz(60)
+@given(data=st.data())
+def test_a_compressed_message_with_other_fields_is_refused_or_right(sample: Sample, data: st.DataObject) -> None:
+    unpacked = zlib.decompress(TaskMessage.from_bytes(sample.fresh).to_bytes()[4:])
+    end = 4 + int.from_bytes(unpacked[:4], "big")
+    head = data.draw(broken_json(json.loads(unpacked[4:end])))
+    payload = b"pwc\x02" + zlib.compress(len(head).to_bytes(4, "big") + head + unpacked[end:])
     with sample.scene() as scene:
         committed_or_left_alone(scene, sample, payload)
 

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.core.messages import TaskMessage
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.paimon.snapshots import decode_ledger, encode_ledger
 from tests.fuzz.strategies import any_text, broken_bytes, broken_json
@@ -23,7 +24,7 @@ NEWER = re.compile(r"snapshot-([3-9]|[1-9][0-9]{1,18})", re.ASCII)
 
 
 def paths_of(*payloads: bytes) -> frozenset[str]:
-    return frozenset(file["path"] for payload in payloads for file in json.loads(payload)["files"])
+    return frozenset(file.path for payload in payloads for file in TaskMessage.from_bytes(payload).files)
 
 
 def everything_is_tried(scene: Scene, sample: Sample) -> list[PwcError | None]:

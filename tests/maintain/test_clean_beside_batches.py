@@ -14,6 +14,7 @@ from paimon_sink.spark.writers import PwcCommitMessage
 from tests.support.ages import Ages
 from tests.support.clock import Hands
 from tests.support.lake import Lake, rows
+from tests.support.old_messages import body_of_version_1
 from tests.support.places import Place, places
 
 A_MINUTE = 60_000
@@ -132,7 +133,7 @@ def test_a_batch_of_which_nobody_knows_the_age_is_looked_for_whole(remote_lake: 
     """Messages before this one said only when the task began, by its own clock."""
     remote_lake.append(0, rows(0))
     first, second = remote_lake.write(rows(1)), remote_lake.write(rows(2))
-    body = json.loads(second.payload)
+    body = body_of_version_1(second.payload)
     before = PwcCommitMessage(json.dumps({**body, "planned": None, "written": 1_700_000_000_000}).encode())
     [gone] = remote_lake.files_of([second])
     take_away(remote_lake, second)

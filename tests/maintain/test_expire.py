@@ -200,6 +200,25 @@ def test_a_batch_that_was_rolled_back_is_written_again_after_expiry(lake: Lake) 
     assert lake.ids() == [0, 1, 2, 10, 11, 12]
 
 
+@pytest.mark.needs("rollback")
+def test_expiry_is_told_of_a_rollback_that_no_commit_of_ours_saw(lake: Lake) -> None:
+    # Given a batch that was rolled back, and commits of another engine alone since: ours would have put it on record
+    lake.append(0, rows(0))
+    lake.append(1, rows(1))
+    stays = lake.snapshot_ids()[-1]
+    lake.append(2, rows(2))
+    other_engine(lake).roll_back(stays)
+    for number in range(3):
+        other_engine(lake).append(rows(10 + number))
+
+    # When the last batch that stands expires
+    expire_at(lake, Retention(older_than_ms=1, keep_last=1))
+    lake.append(2, rows(2))
+
+    # Then the one that was rolled back does not pass for expired
+    assert lake.ids() == [0, 1, 2, 10, 11, 12]
+
+
 @pytest.mark.parametrize(
     ("step", "moves_on"),
     [(Step.AFTER_LOOK, True), (Step.AFTER_BUILD, True), (Step.BEFORE_PUT, False), (Step.AFTER_PUT, True)],

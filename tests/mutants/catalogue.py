@@ -14,6 +14,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.pruning import PRUNING_MUTANTS
 from tests.mutants.reads import READS_MUTANTS
+from tests.mutants.row_groups import ROW_GROUP_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -40,6 +41,8 @@ ATTEMPTS = "tests/write/test_attempts.py"
 PARTITIONS = "tests/write/test_partition_values.py"
 HOSTILE_FILES = "tests/fuzz/test_hostile_table_files.py"
 OPENING = "tests/storage/test_opening_a_store.py"
+FAR_LOOKS = "tests/faults/test_paimon_far_looks.py"
+S3_LISTING = "tests/storage/test_s3_listing.py"
 RENAMING = "tests/storage/test_renaming_engines.py"
 LOCAL_STORE = "tests/storage/test_local_store.py"
 MERGED = "tests/formats/test_paimon_merging.py"
@@ -229,6 +232,38 @@ MUTANTS = (
         (f"{ANSWERS}::test_a_put_into_the_place_of_an_expired_snapshot_is_not_taken_for_a_commit",),
     ),
     Mutant(
+        "listing-of-one-page",
+        "a listing on S3 goes on to its last page",
+        "paimon_sink/storage/remote.py",
+        '            if not page.get("IsTruncated") or not page.get("NextContinuationToken"):\n',
+        "            if True:\n",
+        (f"{S3_LISTING}::test_a_listing_is_of_all_pages",),
+    ),
+    Mutant(
+        "far-put-into-another-table",
+        "from afar, who the table is is asked again before a put",
+        CHAIN,
+        "        return stands and not is_gone\n",
+        "        return stands\n",
+        (f"{FAR_LOOKS}::test_a_table_that_becomes_another_in_the_middle_of_a_look_is_left_alone",),
+    ),
+    Mutant(
+        "far-replay-by-another-ledger",
+        "from afar, who the table is is asked again before files of a replay go",
+        COORDINATOR,
+        "            run.commit.confirm_head(head)\n            return self._finish(",
+        "            return self._finish(",
+        (f"{FAR_LOOKS}::test_a_table_that_becomes_another_in_the_middle_of_a_look_is_left_alone",),
+    ),
+    Mutant(
+        "files-not-looked-for-before-a-put",
+        "a put names only files that are there",
+        COORDINATOR,
+        "                if number == 1:\n",
+        "                if number == 0:\n",
+        (f"{CHANGES}::test_a_copy_that_was_put_in_place_of_the_table_takes_no_batch_whose_files_it_lacks",),
+    ),
+    Mutant(
         "stray-put-acknowledged",
         "a put that landed where nothing leads to it is not a commit",
         CHAIN,
@@ -249,8 +284,8 @@ MUTANTS = (
         "hint-believed",
         "the LATEST hint is checked against the files",
         SNAPSHOT_FILES,
-        "        if hinted is not None and self._read(hinted.id + 1) is None:\n",
-        "        if hinted is not None:\n",
+        "        return standing if following is None else None\n",
+        "        return standing\n",
         (f"{GUARDS}::test_a_look_does_not_believe_a_hint_that_is_behind",),
     ),
     Mutant(
@@ -332,7 +367,7 @@ MUTANTS = (
         "message-version-unchecked",
         "a message of another version is refused",
         MESSAGES,
-        "        if type(version) is not int or version != MESSAGE_VERSION:\n",
+        "        if type(version) is not int or version != (_PLAIN_VERSION if entries is None else MESSAGE_VERSION):\n",
         "        if False:\n",
         (f"{BROKEN_MESSAGES}::test_a_message_of_another_version_is_refused_by_its_version",),
     ),
@@ -429,6 +464,7 @@ MUTANTS = (
     *PRUNING_MUTANTS,
     *WHERE_MUTANTS,
     *READS_MUTANTS,
+    *ROW_GROUP_MUTANTS,
     *COMPACTION_MUTANTS,
     *FILES_MUTANTS,
     *FOLLOWING_MUTANTS,

@@ -109,9 +109,9 @@ FOLLOWING_MUTANTS = (
     Mutant(
         "follow-groups-cut-again",
         "a piece of a file is cut into its own row groups alone",
-        "paimon_sink/formats/parquet.py",
-        "    positions = range(metadata.num_row_groups) if split.row_groups is None else split.row_groups\n",
-        "    positions = range(metadata.num_row_groups)\n",
+        "paimon_sink/formats/row_groups.py",
+        "        return split.row_groups\n",
+        "        return None\n",
         ("tests/read/test_balance.py::test_a_piece_of_a_file_is_cut_into_its_own_row_groups_alone",),
     ),
     Mutant(

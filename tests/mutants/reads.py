@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 __all__ = ["READS_MUTANTS"]
 
 VERSIONS = "tests/read/test_versions.py"
+TIMES = "tests/read/test_iceberg_times.py"
 BALANCE = "tests/read/test_balance.py"
 
 COMPACTED = f"{VERSIONS}::test_compacted_rows_are_not_added_again"
@@ -57,6 +58,30 @@ READS_MUTANTS = (
         "            return snapshot.sequence_number == 1\n",
         "            return True\n",
         (f"{VERSIONS}::test_a_time_whose_snapshots_expired_says_so",),
+    ),
+    Mutant(
+        "iceberg-time-ignores-rollbacks",
+        "a time before a rollback reads what was current then",
+        ICEBERG_VERSIONS,
+        "        if self.branch != MAIN_BRANCH or not log:\n",
+        "        if True:\n",
+        (f"{TIMES}::test_each_time_reads_what_was_current_then",),
+    ),
+    Mutant(
+        "iceberg-log-believed-after-expiry",
+        "a log that lost an entry is not taken for whole",
+        ICEBERG_VERSIONS,
+        "        if snapshot is None or (following and not self._is_next(snapshot, following[0])):\n",
+        "        if snapshot is None:\n",
+        (f"{TIMES}::test_the_time_of_what_was_rolled_back_and_expired_is_refused",),
+    ),
+    Mutant(
+        "iceberg-range-leaves-its-line",
+        "a range by time ends on the line of its branch",
+        ICEBERG_VERSIONS,
+        "self.newest() if span.to_ms is None else self._newest_on_line(span.to_ms)",
+        "self.newest() if span.to_ms is None else self.newest_until(span.to_ms)",
+        (f"{TIMES}::test_a_range_of_times_stays_on_the_line_of_the_branch",),
     ),
     Mutant(
         "number-or-tag",

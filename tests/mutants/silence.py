@@ -124,7 +124,7 @@ SILENCE_MUTANTS = (
         CLAIMS,
         "snapshot is not None and _commit_id(snapshot) != claim.commit_id",
         "snapshot is None or _commit_id(snapshot) != claim.commit_id",
-        (f"{IDENTITY}::test_no_batch_job_is_doubled_after_a_foreign_engine_expired_all_our_snapshots",),
+        (f"{JOBS}::test_a_job_that_died_after_its_put_and_whose_snapshot_expired_is_not_doubled",),
     ),
     Mutant(
         "files-of-a-job-let-in-twice",

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import paimon_sink
+from tests.spark.jvm import SHORT_LIVED
 from tests.spark.sessions import chosen, session, why_not
 from tests.spark.support import Checkpoint, Source
 from tests.support.places import Place, places
@@ -25,9 +26,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_to_start() -> Iterator[None]:
-    """For every JVM that a test starts: it ends before a second compiler has paid for itself."""
+    """For every JVM that a test starts."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("SPARK_SUBMIT_OPTS", SHORT_LIVED)
         yield
 
 

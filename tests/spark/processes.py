@@ -18,6 +18,7 @@ from typing import Self
 
 import pyspark
 
+from tests.spark.jvm import SHORT_LIVED
 from tests.support.descendants import dying_with_us
 
 __all__ = ["EXECUTORS", "HOST", "ClusterDaemons", "ConnectServer", "Driver", "Job", "is_alive", "parent_of", "until"]
@@ -25,13 +26,11 @@ __all__ = ["EXECUTORS", "HOST", "ClusterDaemons", "ConnectServer", "Driver", "Jo
 ROOT = Path(__file__).parent.parent.parent
 HOST = "127.0.0.1"
 _LONGEST_WAIT_S = 240.0
-# They live for seconds: compiling well is not worth it.
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _CONNECT_SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 EXECUTORS = {
     "spark.executor.memory": "512m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": _SHORT_LIVED,
+    "spark.executor.extraJavaOptions": SHORT_LIVED,
 }
 """What fits on the workers of ``ClusterDaemons``."""
 
@@ -167,8 +166,8 @@ def _environment(scratch: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(scratch),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": _SHORT_LIVED,
-        "SPARK_SUBMIT_OPTS": f"{_SHORT_LIVED} -Djava.io.tmpdir={scratch}",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+        "SPARK_SUBMIT_OPTS": f"{SHORT_LIVED} -Djava.io.tmpdir={scratch}",
     }
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.formats.contract import Table
 from paimon_sink.read.scan import Scan, rows
+from tests.spark.sparks_where import sparks
 from tests.spark.support import load
 from tests.spark.where_cases import Case, condition, make_table
 
@@ -44,21 +44,6 @@ def ours(table: Table, where: str) -> list[int] | None:
         return None
     batches = [batch for task in tasks for batch in rows(table, task, ["id"])]
     return sorted(number for batch in batches for number in batch.column("id").to_pylist())
-
-
-def sparks(everything: DataFrame, wheres: Sequence[str]) -> Iterator[list[int] | None]:
-    """The ids that Spark's WHERE gives for each, many in one job, or None where it fails."""
-    try:
-        columns = [f"coalesce(({where}), false) AS c{number}" for number, where in enumerate(wheres)]
-        found = everything.selectExpr("id", *columns).collect()
-        yield from (sorted(row.id for row in found if row[f"c{number}"]) for number in range(len(wheres)))
-    except PySparkException:
-        if len(wheres) == 1:
-            yield None
-            return
-        half = len(wheres) // 2
-        yield from sparks(everything, wheres[:half])
-        yield from sparks(everything, wheres[half:])
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from random import Random
@@ -20,7 +20,7 @@ from tests.support import tasks
 from tests.support.engines import other_engine
 from tests.support.lake import Lake
 
-__all__ = ["Case", "condition", "make_table"]
+__all__ = ["FIELDS", "KINDS", "Case", "Kind", "arrow_column", "condition", "count_of", "field_of", "make_table"]
 
 LAST, BEFORE_SURROGATES = "\U0010ffff", "\ud7ff"
 SIXTEEN = "prefix of sixteen"[:16]
@@ -28,7 +28,7 @@ EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """A column: its type, values that any partition can be named by, values that test the limits, and its literals."""
 
     type: pa.DataType
@@ -154,12 +154,12 @@ def _only_nulls(rng: Random, value: Any) -> str:
     return "NULL"
 
 
-FIELDS: dict[str, _Kind] = {
-    "st.n": _Kind(pa.int32(), *_integers(32), _whole),
-    "st.Text": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
-    "st.`x.y`": _Kind(pa.float64(), [], DOUBLES, _float),
-    "st.deep.d": _Kind(pa.date32(), DAYS, [], _date),
-    "st.deep.p": _Kind(pa.decimal128(6, 2), [Decimal("1.25"), Decimal("-1.25")], SHORT, _decimal),
+FIELDS: dict[str, Kind] = {
+    "st.n": Kind(pa.int32(), *_integers(32), _whole),
+    "st.Text": Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
+    "st.`x.y`": Kind(pa.float64(), [], DOUBLES, _float),
+    "st.deep.d": Kind(pa.date32(), DAYS, [], _date),
+    "st.deep.p": Kind(pa.decimal128(6, 2), [Decimal("1.25"), Decimal("-1.25")], SHORT, _decimal),
 }
 """Inside of the struct ``st``, as a condition names them."""
 
@@ -184,34 +184,34 @@ def _structs() -> list[Any]:
 LATE = "late"
 """Added to the table after its first files."""
 
-KINDS: dict[str, _Kind] = {
-    "i8": _Kind(pa.int8(), *_integers(8), _whole),
-    "i16": _Kind(pa.int16(), *_integers(16), _whole),
-    "i": _Kind(pa.int32(), *_integers(32), _whole),
-    "l": _Kind(pa.int64(), *_integers(64), _whole),
-    "f": _Kind(pa.float32(), [], FLOATS, _float),
-    "x": _Kind(pa.float64(), [], DOUBLES, _float),
-    "b": _Kind(pa.bool_(), [True, False], [], _truth),
-    "s": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
-    "v": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text, "VARCHAR(40)"),
-    "c": _Kind(pa.string(), ["a", "ab", "abc", "abcd", "b c"], ["", " ", "é", "a\n"], _text, "CHAR(4)"),
-    "d": _Kind(pa.date32(), DAYS, [date(1, 1, 1), date(9999, 12, 31), 2_932_897, -800_000], _date),
-    "t": _Kind(pa.timestamp("us"), CLOCKS, FAR_CLOCKS, _clock),
-    "at": _Kind(pa.timestamp("us", tz="UTC"), CLOCKS, FAR_CLOCKS, _instant),
-    "p": _Kind(pa.decimal128(6, 2), [Decimal(n) for n in ("0.00", "1.25", "-1.25", "7.50")], SHORT, _decimal),
-    "q": _Kind(
+KINDS: dict[str, Kind] = {
+    "i8": Kind(pa.int8(), *_integers(8), _whole),
+    "i16": Kind(pa.int16(), *_integers(16), _whole),
+    "i": Kind(pa.int32(), *_integers(32), _whole),
+    "l": Kind(pa.int64(), *_integers(64), _whole),
+    "f": Kind(pa.float32(), [], FLOATS, _float),
+    "x": Kind(pa.float64(), [], DOUBLES, _float),
+    "b": Kind(pa.bool_(), [True, False], [], _truth),
+    "s": Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
+    "v": Kind(pa.string(), TEXTS, LONG_TEXTS, _text, "VARCHAR(40)"),
+    "c": Kind(pa.string(), ["a", "ab", "abc", "abcd", "b c"], ["", " ", "é", "a\n"], _text, "CHAR(4)"),
+    "d": Kind(pa.date32(), DAYS, [date(1, 1, 1), date(9999, 12, 31), 2_932_897, -800_000], _date),
+    "t": Kind(pa.timestamp("us"), CLOCKS, FAR_CLOCKS, _clock),
+    "at": Kind(pa.timestamp("us", tz="UTC"), CLOCKS, FAR_CLOCKS, _instant),
+    "p": Kind(pa.decimal128(6, 2), [Decimal(n) for n in ("0.00", "1.25", "-1.25", "7.50")], SHORT, _decimal),
+    "q": Kind(
         pa.decimal128(38, 10),
         [Decimal(n) for n in ("0E-10", "1.2500000000", "-0.0000000001", "1E+3")],
         [*LONG, Decimal("9007199254740993.0000000001")],
         _decimal,
     ),
-    "bin": _Kind(pa.binary(), [b"", b"a", b"\x80", b"ab"], [b"\xff" * 20, b"\0", b"a" * 17], _bytes),
-    "a.b": _Kind(pa.int64(), *_integers(64), _whole),
-    "Naïve col": _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
-    LATE: _Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
-    "st": _Kind(STRUCT, _structs(), [], _only_nulls),
-    "li": _Kind(pa.list_(pa.int32()), [[1], []], [], _only_nulls),
-    "m": _Kind(pa.map_(pa.string(), pa.int32()), [[("k", 1)], []], [], _only_nulls),
+    "bin": Kind(pa.binary(), [b"", b"a", b"\x80", b"ab"], [b"\xff" * 20, b"\0", b"a" * 17], _bytes),
+    "a.b": Kind(pa.int64(), *_integers(64), _whole),
+    "Naïve col": Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
+    LATE: Kind(pa.string(), TEXTS, LONG_TEXTS, _text),
+    "st": Kind(STRUCT, _structs(), [], _only_nulls),
+    "li": Kind(pa.list_(pa.int32()), [[1], []], [], _only_nulls),
+    "m": Kind(pa.map_(pa.string(), pa.int32()), [[("k", 1)], []], [], _only_nulls),
 }
 PLAIN_PARTITIONS = ["", "", "i", "s", "d", "b", "p", "l", "d, b", "c", "v", "i8", "q", "t", "Naïve col"]
 TRANSFORMS = ["days(at)", "hours(t)", "months(d)", "years(t)", "bucket(4, s)", "bucket(3, l)", "truncate(3, s)"]
@@ -235,6 +235,8 @@ class Case:
     described: str
     pools: Mapping[str, Sequence[Any]]
     schema: pa.Schema
+    kinds: Mapping[str, Kind] = field(default_factory=lambda: KINDS | FIELDS)
+    """What conditions may be about, fields of structs included."""
 
 
 def make_table(rng: Random, warehouse: str, table_format: str) -> Case:
@@ -274,27 +276,32 @@ def _fill(rng: Random, lake: Lake, pools: Mapping[str, Sequence[Any]]) -> None:
             other_engine(lake).add_column(LATE)
         kinds = {name: kind for name, kind in KINDS.items() if commit > 0 or name != LATE}
         columns = [_column(rng, kind, pools[name], few[name], count) for name, kind in kinds.items()]
-        fields = [pa.field(name, kind.type, metadata=_metadata(kind)) for name, kind in kinds.items()]
+        fields = [field_of(name, kind) for name, kind in kinds.items()]
         ids = pa.array(range(commit * 100, commit * 100 + count), pa.int64())
         rows = pa.Table.from_arrays([*columns, ids], schema=pa.schema([*fields, pa.field("id", pa.int64())]))
         tasks.append(lake, commit, rows, limits=Limits(row_group_rows=rng.choice([3, 1000])))
 
 
-def _metadata(kind: _Kind) -> dict[bytes, bytes] | None:
-    return None if kind.sql_type is None else {SQL_TYPE: kind.sql_type.encode()}
+def field_of(name: str, kind: Kind) -> pa.Field:
+    metadata = None if kind.sql_type is None else {SQL_TYPE: kind.sql_type.encode()}
+    return pa.field(name, kind.type, metadata=metadata)
 
 
-def _column(rng: Random, kind: _Kind, pool: Sequence[Any], few: Sequence[Any], count: int) -> pa.Array:
+def _column(rng: Random, kind: Kind, pool: Sequence[Any], few: Sequence[Any], count: int) -> pa.Array:
     """Mostly a few values, so that files have bounds that say something."""
     nulls = rng.choice([0.0, 0.1, 0.1, 1.0]) if rng.random() < 0.5 else 0.1
     values = [None if rng.random() < nulls else rng.choice(few if rng.random() < 0.8 else pool) for _ in range(count)]
+    return arrow_column(kind, values)
+
+
+def arrow_column(kind: Kind, values: Sequence[Any]) -> pa.Array:
     if pa.types.is_temporal(kind.type):
         unit = pa.int32() if pa.types.is_date32(kind.type) else pa.int64()
-        return pa.array([_count(value, kind.type) for value in values], unit).cast(kind.type)
+        return pa.array([count_of(value, kind.type) for value in values], unit).cast(kind.type)
     return pa.array(values, kind.type)
 
 
-def _count(value: Any, kind: pa.DataType) -> int | None:
+def count_of(value: Any, kind: pa.DataType) -> int | None:
     if value is None or isinstance(value, int):
         return value
     if pa.types.is_date32(kind):
@@ -303,11 +310,6 @@ def _count(value: Any, kind: pa.DataType) -> int | None:
 
 
 # ---------------------------------------------------------------- conditions
-
-
-ALL_KINDS = KINDS | FIELDS
-COMPARED = [name for name, kind in ALL_KINDS.items() if kind.spell is not _only_nulls]
-TEXT_COLUMNS = [name for name, kind in ALL_KINDS.items() if pa.types.is_string(kind.type)]
 
 
 def condition(rng: Random, case: Case) -> str:
@@ -342,21 +344,25 @@ def _is_accepted(text: str, schema: pa.Schema) -> bool:
 
 
 def _comparison(rng: Random, case: Case) -> str:
-    name = rng.choice(list(ALL_KINDS))
+    name = rng.choice(list(case.kinds))
     spelled = _spelled(rng, name)
     negation = rng.choice(["", "", "NOT ", "not "])
     kind = rng.random()
-    if kind < 0.08 or name not in COMPARED:
+    if kind < 0.08 or name not in _compared(case):
         return f"{spelled} IS {rng.choice(['', 'NOT '])}NULL"
     if kind < 0.25:
         several = rng.choice([1, 2, 3, 12])
         return f"{spelled} {negation}in ({', '.join(_literal(rng, case, name) for _ in range(several))})"
     if kind < 0.4:
         return f"{spelled} {negation}BETWEEN {_literal(rng, case, name)} AND {_literal(rng, case, name)}"
-    if kind < 0.6 and name in TEXT_COLUMNS:
+    if kind < 0.6 and pa.types.is_string(case.kinds[name].type):
         return f"{spelled} {negation}{rng.choice(['LIKE', 'like'])} {_pattern(rng, case, name)}"
     sign = rng.choice(["=", "==", "<", "<=", ">", ">=", "!=", "<>"])
     return f"{spelled} {sign} {_literal(rng, case, name)}"
+
+
+def _compared(case: Case) -> list[str]:
+    return [name for name, kind in case.kinds.items() if kind.spell is not _only_nulls]
 
 
 def _spelled(rng: Random, name: str) -> str:
@@ -371,8 +377,8 @@ def _literal(rng: Random, case: Case, name: str) -> str:
     if rng.random() < 0.02:
         return "NULL"
     # Now and then a value of another column, of a type that fits or does not.
-    source = name if rng.random() < 0.95 else rng.choice(COMPARED)
-    return ALL_KINDS[source].spell(rng, rng.choice(list(case.pools[source])))
+    source = name if rng.random() < 0.95 else rng.choice(_compared(case))
+    return case.kinds[source].spell(rng, rng.choice(list(case.pools[source])))
 
 
 def _pattern(rng: Random, case: Case, name: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
+from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table, parse_options
@@ -111,4 +112,4 @@ class Lake:
         return [found.batch_id for found in self.history() if found.batch_id is not None]
 
     def files_of(self, messages: Sequence[PwcCommitMessage]) -> list[str]:
-        return sorted(entry["path"] for message in messages for entry in json.loads(message.payload)["files"])
+        return sorted(file.path for message in messages for file in TaskMessage.from_bytes(message.payload).files)

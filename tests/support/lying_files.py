@@ -81,7 +81,9 @@ class LyingFileSystem(AbstractFileSystem):
         return self._change(f"delete {self._short(path)}", lambda: self.inner.rm_file(path))
 
     def call_s3(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """S3's own requests, of which the storage code sends ``head_object`` and ``delete_objects``."""
+        """S3's own requests, of which the storage code sends ``head_object``, ``delete_objects`` and listings."""
+        if method == "list_objects_v2":
+            return self._page(named)
         name = f"{method} {named.get('Key', '')}".strip()
         ask = self._read if method.startswith(("head_", "get_", "list_")) else self._change
         return ask(name, lambda: self.inner.call_s3(method, *arguments, **named))
@@ -150,6 +152,28 @@ class LyingFileSystem(AbstractFileSystem):
         if lie is not None:
             raise self._schedule.failure(lie, name)
         return self._send(send)
+
+    def _page(self, named: dict[str, Any]) -> dict[str, Any]:
+        bucket, pages = named["Bucket"], []
+        path = f"{bucket}/{named['Prefix']}".rstrip("/")
+
+        def send() -> list[Any]:
+            page = self.inner.call_s3("list_objects_v2", **named)
+            pages.append({kind: page.get(kind) or [] for kind in ("Contents", "CommonPrefixes")})
+            pages.append(page)
+            keys = [found["Key"] for found in pages[0]["Contents"]]
+            keys += [found["Prefix"] for found in pages[0]["CommonPrefixes"]]
+            return [{"name": f"{bucket}/{key}".rstrip("/")} for key in keys]
+
+        shown = {entry["name"] for entry in self._listing(f"list {self._short(path)}", path, send)}
+        found, page = pages
+        return {
+            **page,
+            "Contents": [one for one in found["Contents"] if f"{bucket}/{one['Key']}".rstrip("/") in shown],
+            "CommonPrefixes": [
+                one for one in found["CommonPrefixes"] if f"{bucket}/{one['Prefix']}".rstrip("/") in shown
+            ],
+        }
 
     def _listing(self, name: str, path: str, send: Callable[[], list[Any]]) -> list[Any]:
         lie = self._begin(name, among=Lie.failing() | {Lie.STALE})

@@ -7,9 +7,13 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Flink"]
+__all__ = ["Flink", "FlinkError"]
 
 _MARK = "answer: "
+
+
+class FlinkError(Exception):
+    """A statement that Flink did not run."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Flink:
         else:
             raise AssertionError("Flink ended without an answer; its log is in the directory of the run.")
         if "error" in answer:
-            raise AssertionError(f"Flink failed: {answer['error']}")
+            raise FlinkError(answer["error"])
         rows: list[list[list[Any]]] = answer["rows"]
         return rows
 

@@ -97,15 +97,15 @@ def catalog(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def shared(catalog: str, spark: SparkSession, server: S3Server, warehouse: Path) -> Shared:
     """A table that is not there yet, in our hands and in Java's."""
-    return _table(catalog, spark, server, warehouse)
+    return table_of(catalog, spark, server, warehouse)
 
 
 @pytest.fixture
 def local(spark: SparkSession, server: S3Server, warehouse: Path) -> Shared:
-    return _table(JDBC, spark, server, warehouse)
+    return table_of(JDBC, spark, server, warehouse)
 
 
-def _table(catalog: str, spark: SparkSession, server: S3Server, warehouse: Path) -> Shared:
+def table_of(catalog: str, spark: SparkSession, server: S3Server, warehouse: Path) -> Shared:
     name = f"sales_{uuid.uuid4().hex[:12]}.orders"
     embedded = {"warehouse": str(warehouse), "tableFormat": "iceberg"}
     options = server.iceberg_options() if catalog == REST else embedded

@@ -43,6 +43,7 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import UnsupportedTableError
+from paimon_sink.core.together import together
 from paimon_sink.formats.iceberg.compacting import require_no_deletes
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
@@ -78,6 +79,8 @@ class SnapshotBuilder:
     branch: str
     snapshot_id: int
     leftovers: Leftovers[ManifestFile]
+    far: bool = False
+    """Whether requests to the store are worth doing at once."""
     files: list[str] = field(default_factory=list)
     """Locations of what was written so far, also when the build fails. Not what was merged."""
     merged: dict[Inputs, Sequence[ManifestFile]] = field(default_factory=dict)
@@ -101,7 +104,9 @@ class SnapshotBuilder:
     ) -> Built:
         kind = draft.plan.kind
         with synced_together():
-            manifests = [*self._added(added), *self._kept(added, kind, is_removed)]
+            # What is added does not depend on the base.
+            base, new = together(self._manifests_of_base, lambda: list(self._added(added)), far=self.far)
+            manifests = [*new, *self._kept(base, added, kind, is_removed)]
             manifest_list = self._write_list(manifests)
         snapshot = Snapshot.model_validate(
             {
@@ -182,14 +187,21 @@ class SnapshotBuilder:
         ]
         yield self._write(self._metadata.default_spec_id, entries)
 
+    def _manifests_of_base(self) -> list[ManifestFile]:
+        return [] if self.base is None else read_manifests(self.base, self._io)
+
     def _kept(
-        self, added: Sequence[DataFile], kind: CommitKind, is_removed: Callable[[DataFile], bool]
+        self,
+        manifests: Sequence[ManifestFile],
+        added: Sequence[DataFile],
+        kind: CommitKind,
+        is_removed: Callable[[DataFile], bool],
     ) -> list[ManifestFile]:
         """The manifests of the base that go on, without what the plan replaces."""
         if self.base is None:
             return []
         data, deletes = [], []
-        for manifest in read_manifests(self.base, self._io):
+        for manifest in manifests:
             if manifest.content == ManifestContent.DELETES:
                 # Deletes reach only rows older than they are: harmless to what is new.
                 deletes.append(manifest)

@@ -15,7 +15,7 @@ from paimon_sink.core.properties import BATCH_ID, COMMIT_ID, COMMIT_USER, IDENTI
 from paimon_sink.formats.contract import Commit
 from paimon_sink.formats.iceberg.build import SnapshotBuilder
 from paimon_sink.formats.iceberg.compacting import Removal
-from paimon_sink.formats.iceberg.entries import changes_since, check_entries, decode_entry
+from paimon_sink.formats.iceberg.entries import CheckedEntries, changes_since, check_entries, decode_entries
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.ledger import (
     ledger_changes,
@@ -69,14 +69,17 @@ class IcebergCommit(Commit[IcebergHead]):
         self._leftovers: Leftovers[ManifestFile] = Leftovers(
             lambda manifests: handle.delete([manifest.manifest_path for manifest in manifests])
         )
+        self._checked: CheckedEntries | None = None
+        """What the entries of the plan's files say, from the first attempt on."""
 
     def load_head(self) -> IcebergHead:
         return load_head(self._handle, commit_user=self._plan.commit_user)
 
     def check_files(self) -> None:
-        check_entries(self._plan.files, self._handle.partitioning)
+        self._checked = check_entries(self._plan.files, self._handle.partitioning)
 
     def check_fits(self, head: IcebergHead) -> None:
+        assert self._checked is not None, "files are checked in the first attempt"
         metadata = head.native.metadata
         schemas = {schema.schema_id: schema for schema in metadata.schemas}
         problems = [
@@ -85,7 +88,9 @@ class IcebergCommit(Commit[IcebergHead]):
             else keeps_all_columns(schemas[schema_id], metadata.schema())
             for schema_id in sorted(self._plan.schema_ids - {metadata.current_schema_id})
         ]
-        problems += changes_since(self._plan.files, spec_id=metadata.default_spec_id, table_location=metadata.location)
+        problems += changes_since(
+            self._checked.written_for, spec_id=metadata.default_spec_id, table_location=metadata.location
+        )
         for problem in filter(None, problems):
             raise TableChangedError(
                 f"Cannot commit to {self._handle.label}: while the batch was being written, {problem}. Nothing was "
@@ -96,9 +101,11 @@ class IcebergCommit(Commit[IcebergHead]):
         plan, handle, metadata = draft.plan, self._handle, head.native.metadata
         self._check_first_snapshot(head)
         partitioning = Partitioning(metadata.spec(), metadata.schema(), table=handle.label)
-        added = [decode_entry(file, partitioning, table_location=metadata.location) for file in plan.files]
+        added = decode_entries(plan.files, partitioning, self._checked, table_location=metadata.location)
         to_set, to_remove = self._property_changes(head, draft)
-        builder = SnapshotBuilder(head.native, head.base, handle.branch, head.next_snapshot_id, self._leftovers)
+        builder = SnapshotBuilder(
+            head.native, head.base, handle.branch, head.next_snapshot_id, self._leftovers, handle.store.is_far
+        )
         removal = Removal(plan.removed, relative=handle.relative, table=handle.label)
         try:
             built = builder.build(
@@ -127,6 +134,7 @@ class IcebergCommit(Commit[IcebergHead]):
 
     def close(self) -> None:
         self._leftovers.close()
+        self._checked = None
 
     # ------------------------------------------------------------ inside
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyiceberg.manifest import DataFile as ManifestDataFile
 from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.typedef import Record
 
 from paimon_sink.core.errors import MessageError
+from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.formats.iceberg.metrics import FileMetrics
@@ -33,13 +36,53 @@ def data_path(partition: tuple[Any, ...], name: str, partitioning: Partitioning)
     return "/".join(filter(None, (_DATA, partitioning.path(partition) if partition else "", name)))
 
 
-def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> None:
-    """Raise ``MessageError`` unless each is a data file of the table, just as its own entry describes it."""
-    for file in files:
-        _check_entry(file, partitioning)
+@dataclass(frozen=True)
+class WrittenFor:
+    """What a task knew of the table when it wrote a file."""
+
+    spec_id: int
+    place: str
+    """The fingerprint of its location."""
 
 
-def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
+@dataclass(frozen=True)
+class CheckedEntries:
+    """What the entries of some files say: read once, and needed again when they go into a manifest."""
+
+    written_for: set[WrittenFor] = field(default_factory=set)
+    bodies: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    """By the entry."""
+
+
+def check_entries(files: Sequence[DataFile], partitioning: Partitioning) -> CheckedEntries:
+    """What they say; ``MessageError`` unless each is a data file of the table, just as its own entry describes it."""
+    checked, known = CheckedEntries(), _Partitions(partitioning)
+    with no_collection():
+        for file in files:
+            checked.bodies[file.entry], written_for = _checked_entry(file, known)
+            checked.written_for.add(written_for)
+    return checked
+
+
+class _Partitions:
+    """The partitions of many files, of which there are few: each is made of its texts once."""
+
+    def __init__(self, partitioning: Partitioning) -> None:
+        self.partitioning = partitioning
+        self._known: dict[tuple[str | None, ...], tuple[Record, str, tuple[str | None, ...]]] = {}
+
+    def of(self, texts: Sequence[str | None]) -> tuple[Record, str, tuple[str | None, ...]]:
+        """As manifests have it, its directory, and its values in words."""
+        key = tuple(texts)
+        if key not in self._known:
+            partition = self.partitioning.decode(texts)
+            values = values_of(partition)
+            labels = tuple(None if value is None else str(value) for value in values)
+            self._known[key] = (partition, data_path(values, "", self.partitioning), labels)
+        return self._known[key]
+
+
+def _checked_entry(file: DataFile, known: _Partitions) -> tuple[dict[str, Any], WrittenFor]:
     """Raise ``MessageError`` unless the entry is of the file named, and the path is that of the entry's partition.
 
     A file of another spec is no lie: the table was changed since, which is for the coordinator to refuse.
@@ -47,12 +90,12 @@ def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
     path, labels = file.path, file.partition
     try:
         body = read_json(file.entry)
-        is_of_today = _spec(body) == partitioning.spec.spec_id
+        written_for = WrittenFor(_spec(body), str(body["place"]))
+        is_of_today = written_for.spec_id == known.partitioning.spec.spec_id
         described = (body["file"], body["rows"], body["bytes"])
         if is_of_today:
-            partition = values_of(partitioning.decode(body["partition"]))
-            path = data_path(partition, body["file"], partitioning)
-            labels = tuple(None if value is None else str(value) for value in partition)
+            _, directory, labels = known.of(body["partition"])
+            path = f"{directory}/{body['file']}"
     except Exception as error:
         raise _unreadable(file, error) from error
     is_data = file.path.startswith(f"{_DATA}/") and file.path.endswith(".parquet")
@@ -61,6 +104,7 @@ def _check_entry(file: DataFile, partitioning: Partitioning) -> None:
         raise MessageError(
             f"A commit message names the file {file.path[:200]!r} and describes another one. Nothing was committed."
         )
+    return body, written_for
 
 
 def partition_of(file: DataFile, partitioning: Partitioning) -> tuple[Any, ...]:
@@ -90,18 +134,14 @@ def encode_entry(file: ClosedFile, metrics: FileMetrics, partitioning: Partition
     return json.dumps(body, separators=(",", ":")).encode("utf-8")
 
 
-def changes_since(files: Sequence[DataFile], *, spec_id: int, table_location: str) -> list[str]:
-    """What became of the table since the files were written, as far as they tell."""
+def changes_since(written_for: Iterable[WrittenFor], *, spec_id: int, table_location: str) -> list[str]:
+    """What became of the table since files were written, as far as they tell."""
     changes: dict[str, None] = {}
-    for file in files:
-        try:
-            body = read_json(file.entry)
-            if _spec(body) != spec_id:
-                changes["the partitioning changed"] = None
-            if body["place"] != _fingerprint(table_location):
-                changes["the table was given another location"] = None
-        except (ValueError, TypeError, KeyError) as error:
-            raise _unreadable(file, error) from error
+    for seen in written_for:
+        if seen.spec_id != spec_id:
+            changes["the partitioning changed"] = None
+        if seen.place != _fingerprint(table_location):
+            changes["the table was given another location"] = None
     return list(changes)
 
 
@@ -116,10 +156,20 @@ def _fingerprint(location: str) -> str:
     return hashlib.sha256(location.rstrip("/").encode("utf-8")).hexdigest()[:16]
 
 
-def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: str) -> ManifestDataFile:
-    """The file as a manifest entry names it."""
+def decode_entries(
+    files: Sequence[DataFile], partitioning: Partitioning, checked: CheckedEntries | None, *, table_location: str
+) -> list[ManifestDataFile]:
+    """The files as manifest entries name them. What was ``checked`` is not read again."""
+    known, bodies = _Partitions(partitioning), {} if checked is None else checked.bodies
+    with no_collection():
+        return [_decoded(file, bodies.get(file.entry), known, table_location) for file in files]
+
+
+def _decoded(file: DataFile, body: dict[str, Any] | None, known: _Partitions, table_location: str) -> ManifestDataFile:
+    partitioning = known.partitioning
     try:
-        body = read_json(file.entry)
+        body = read_json(file.entry) if body is None else body
+        assert body is not None
         if body["version"] != _VERSION or body["spec"] != partitioning.spec.spec_id:
             raise ValueError(f"version {body['version']!r}, spec {body['spec']!r}")
         figures = {name: _figures(body[name]) for name in _FIGURES}
@@ -131,7 +181,7 @@ def decode_entry(file: DataFile, partitioning: Partitioning, *, table_location: 
             content=DataFileContent.DATA,
             file_path=f"{table_location.rstrip('/')}/{file.path}",
             file_format=FileFormat.PARQUET,
-            partition=partitioning.decode(body["partition"]),
+            partition=known.of(body["partition"])[0],
             record_count=file.rows,
             file_size_in_bytes=file.size_bytes,
             column_sizes=figures["column_sizes"],

@@ -29,6 +29,7 @@ from pyiceberg.table.update import (
 )
 
 from paimon_sink.core.errors import CommitConflictError, PwcError, StorageError
+from paimon_sink.core.together import for_each
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError
 from paimon_sink.formats.iceberg.consumers import consumer_tag, consumers_in, needed_in
@@ -138,7 +139,7 @@ class IcebergExpiry:
         self, native: NativeTable, before: TableMetadata, after: TableMetadata, gone: Sequence[Snapshot]
     ) -> Expired:
         ids = tuple(snapshot.snapshot_id for snapshot in gone)
-        reach = _Reach(native, before, after, gone)
+        reach = _Reach(native, before, after, gone, far=self.handle.store.is_far)
         try:
             manifests = reach.manifests()
             files = reach.data_files()
@@ -206,9 +207,10 @@ class _Reach:
     """What only the snapshots that went could reach."""
 
     def __init__(
-        self, native: NativeTable, before: TableMetadata, after: TableMetadata, gone: Sequence[Snapshot]
+        self, native: NativeTable, before: TableMetadata, after: TableMetadata, gone: Sequence[Snapshot], *, far: bool
     ) -> None:
         self._io = native.io
+        self._far = far
         self._gone = gone
         self._staying = after.snapshots
         self._children: dict[int | None, list[Snapshot]] = {}
@@ -218,7 +220,8 @@ class _Reach:
 
     def manifests(self) -> set[str]:
         """Read until no candidate is left: after an append, the first that stays has them all."""
-        candidates = {manifest.manifest_path for snapshot in self._gone for manifest in self._manifests_of(snapshot)}
+        lists = for_each(self._manifests_of, self._gone, far=self._far)
+        candidates = {manifest.manifest_path for manifests in lists for manifest in manifests}
         for some in _chunks(self._by_nearness(), _READERS):
             if not candidates:
                 break

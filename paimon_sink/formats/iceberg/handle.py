@@ -13,6 +13,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, TableChangedError
+from paimon_sink.core.together import for_each
 from paimon_sink.formats.iceberg.catalogs import Tables
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.partitions import Partitioning
@@ -92,12 +93,14 @@ class IcebergHandle:
         return store_path(location).removeprefix(self.location + "/")
 
     def delete(self, locations: Sequence[str]) -> None:
-        for location in locations:
-            try:
-                # Through the file access: metadata may be kept elsewhere than data.
-                self.native.io.delete(location)
-            except (OSError, PwcError) as error:
-                log.warning("Left %s of %s behind: %s", location, self.label, error)
+        for_each(self._delete, locations, far=self.store.is_far)
+
+    def _delete(self, location: str) -> None:
+        try:
+            # Through the file access: metadata may be kept elsewhere than data.
+            self.native.io.delete(location)
+        except (OSError, PwcError) as error:
+            log.warning("Left %s of %s behind: %s", location, self.label, error)
 
     def delete_old_metadata(self, before: TableMetadata, after: TableMetadata) -> None:
         """Metadata files that left the table's log. A catalog's client has to do it; nobody reads them any more."""

@@ -16,6 +16,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.formats.iceberg.added import added_files
+from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.ledger import ancestors
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
@@ -121,7 +122,8 @@ class IcebergLineage(Lineage):
         tasks = added_files(found, self._native.io, table=self.label)
         if tasks is None:
             return Added((), took_rows_out=True)
-        return Added([self._followed(task, found, schema_id) for task in tasks])
+        may_hold = file_test(filters, self._native.schemas()[schema_id])
+        return Added([self._followed(task, found, schema_id, is_kept=may_hold(task.file)) for task in tasks])
 
     def whole(self, snapshot: LineageSnapshot, *, schema_id: int, filters: Sequence[FilterTree]) -> list[FollowedFile]:
         found = self._require(snapshot)
@@ -134,7 +136,11 @@ class IcebergLineage(Lineage):
         if filters:
             plan = partial(plan_files, schema_id=schema_id, relative=self._handle.relative, label=self.label)
             kept = {split.path for split in plan(self._native, found, filters)}
-        return [self._followed(task, found, schema_id, kept) for task in tasks]
+        relative = self._handle.relative
+        return [
+            self._followed(task, found, schema_id, is_kept=kept is None or relative(task.file.file_path) in kept)
+            for task in tasks
+        ]
 
     def _ages(self, snapshot: Snapshot) -> tuple[dict[str, FileScanTask], bool]:
         """The live data files by path, oldest data first, so that event time goes forward; and if there are deletes."""
@@ -150,16 +156,10 @@ class IcebergLineage(Lineage):
             raise CorruptTableError(f"Snapshot {snapshot.snapshot_id} of {self.label} has a data file twice.")
         return files, len(data) < len(manifests)
 
-    def _followed(
-        self, task: FileScanTask, snapshot: Snapshot, schema_id: int, kept: set[str | None] | None = None
-    ) -> FollowedFile:
+    def _followed(self, task: FileScanTask, snapshot: Snapshot, schema_id: int, *, is_kept: bool) -> FollowedFile:
         file = task.file
-        return FollowedFile(
-            file.record_count,
-            file.file_size_in_bytes,
-            kept is None or self._handle.relative(file.file_path) in kept,
-            partial(self._split, task, snapshot, schema_id),
-        )
+        split = partial(self._split, task, snapshot, schema_id)
+        return FollowedFile(file.record_count, file.file_size_in_bytes, is_kept, split)
 
     def _split(self, task: FileScanTask, snapshot: Snapshot, schema_id: int) -> Split:
         [split] = splits_of(

@@ -23,13 +23,15 @@ from pyiceberg.types import IcebergType, PrimitiveType
 
 from paimon_sink.core.errors import CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.schema import as_schema
+from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.file_scan import scan_file
 from paimon_sink.formats.iceberg.ledger import properties_of
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
 from paimon_sink.formats.iceberg.pruning import Plain, expression, for_rows, plain_filters, text_of
 from paimon_sink.formats.iceberg.types import arrow_schema, field_id_of, has_same_ids
-from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
+from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import FilterTree, Split
 
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
@@ -47,21 +49,21 @@ def plan_files(
     """The files of a snapshot that may hold rows the filters let through."""
     # To pyiceberg, filters are on the columns of today.
     usable = plain_filters(native, filters) if schema_id == native.metadata.current_schema_id else []
-    try:
-        tasks = tasks_of(native, snapshot, usable, label=label)
-    except CorruptTableError:
-        if not usable:
-            raise
-        # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
-        return plan_files(native, snapshot, [], schema_id=schema_id, relative=relative, label=label)
-    within = for_rows(native, usable)
+    found, within = _planned(native, snapshot, usable, label=label)
+    may_hold = file_test(filters, native.schemas()[schema_id])
+    tasks = [task for task in found if may_hold(task.file)]
     return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
 
 
-def tasks_of(
-    native: NativeTable, snapshot: Snapshot, usable: Sequence[Plain] = (), *, label: str
-) -> list[FileScanTask]:
-    """The files of a snapshot, each with the deletes that reach it, in the order of their paths."""
+def tasks_of(native: NativeTable, snapshot: Snapshot, *, label: str) -> list[FileScanTask]:
+    """All files of a snapshot, each with the deletes that reach it, in the order of their paths."""
+    return _planned(native, snapshot, [], label=label)[0]
+
+
+def _planned(
+    native: NativeTable, snapshot: Snapshot, usable: Sequence[Plain], *, label: str
+) -> tuple[list[FileScanTask], list[Plain]]:
+    """The files that pyiceberg plans, and the filters that it may also leave out rows of them by."""
     if properties_of(snapshot).get("total-equality-deletes", "0") != "0":
         raise UnsupportedTableError(
             f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
@@ -69,10 +71,13 @@ def tasks_of(
         )
     try:
         scan = native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id)
-        return sorted(scan.plan_files(), key=lambda task: task.file.file_path)
+        return sorted(scan.plan_files(), key=lambda task: task.file.file_path), for_rows(native, usable)
     except PwcError:
         raise
     except Exception as error:
+        if usable:
+            # Filters only spare work: one that pyiceberg trips over must not pass for a broken table.
+            return _planned(native, snapshot, [], label=label)
         raise CorruptTableError(
             f"Cannot plan a read of {label}: a manifest or a manifest list is missing or broken "
             f"({type(error).__name__}: {str(error)[:300]}). Restore it, or roll the table back."
@@ -136,10 +141,10 @@ def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, lab
     asked = pa.schema([whole.field(name) for name in columns])
     with reading(text["path"], table=label):
         if _may_be_plain(text):
-            with _opened(native, text["path"]) as file:
+            with _opened(native, text["path"], size_bytes=whole_size(split)) as file:
                 plain = _columns_in(native, text, schema, asked, file.schema_arrow)
                 if plain is not None:
-                    yield from read_groups(file, plain, split.row_groups)
+                    yield from read_groups(file, plain, groups_to_read(file, plain, split))
                     return
         row_filter = expression(native, body["filters"])
         for batch in scan_file(native, _decoded(native, text), schema.select(*columns), row_filter):
@@ -147,7 +152,7 @@ def read_split(native: NativeTable, split: Split, columns: Sequence[str], *, lab
 
 
 def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
-    """At the row groups of its file. A file that pyiceberg reads stays whole."""
+    """At the row groups of its file that may hold rows. A file that pyiceberg reads stays whole."""
     body = json.loads(split.body)
     text = body["file"]
     if not _may_be_plain(text):
@@ -155,12 +160,14 @@ def cut(native: NativeTable, split: Split, *, label: str) -> list[Split]:
     schema = native.schemas()[body["schema"]]
     with reading(text["path"], table=label), _opened(native, text["path"]) as file:
         plain = _columns_in(native, text, schema, arrow_schema(schema, table=label), file.schema_arrow)
-        return [split] if plain is None else cut_at_groups(split, file.metadata)
+        if plain is None:
+            return [split]
+        return cut_at_groups(split, file.metadata, groups_to_read(file, plain, split))
 
 
-def _opened(native: NativeTable, location: str) -> AbstractContextManager[pq.ParquetFile]:
+def _opened(native: NativeTable, location: str, *, size_bytes: int = 0) -> AbstractContextManager[pq.ParquetFile]:
     assert isinstance(native.io, StoreFileIO), f"{type(native.io).__name__} is not ours"
-    return open_parquet(native.io.store(location), store_path(location))
+    return open_parquet(native.io.store(location), store_path(location), size_bytes=size_bytes)
 
 
 def is_plain(split: Split) -> bool:

@@ -14,6 +14,7 @@ from paimon_sink.core.errors import TableChangedError
 from paimon_sink.formats.contract import Scans, SnapshotScan
 from paimon_sink.formats.iceberg.added import added_files
 from paimon_sink.formats.iceberg.compacting import live_files
+from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.lineage import IcebergLineage
 from paimon_sink.formats.iceberg.read import cut, is_plain, plan_files, read_split, splits_of
@@ -136,12 +137,13 @@ class _Appended(_Columns):
         self._skip_changes = skip_changes
 
     def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
+        may_hold = file_test(filters, self._native.schemas()[self._schema_id])
         return [
             split
             for snapshot in self._snapshots
             for split in splits_of(
                 self._native,
-                self._added(snapshot),
+                [task for task in self._added(snapshot) if may_hold(task.file)],
                 snapshot,
                 schema_id=self._schema_id,
                 relative=self._handle.relative,

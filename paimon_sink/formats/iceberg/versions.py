@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError
 from paimon_sink.formats.iceberg.ledger import ancestors
@@ -15,6 +15,7 @@ from paimon_sink.formats.values import SnapshotRange
 from paimon_sink.formats.versions import (
     Versions,
     expired,
+    moment,
     nothing_then,
     range_is_empty,
 )
@@ -44,6 +45,11 @@ class IcebergVersions(Versions[Snapshot]):
             return self._from(snapshots[::-1], span)
         if first is not None and self._is_below(first, last):
             raise range_is_empty(self.label, span)
+        if first is not None and self.is_first(snapshots[-1]):
+            raise OptionError(
+                f"Cannot read what was added to {self.label}: startingVersion={first} does not lead to snapshot "
+                f"{last.snapshot_id}. It is of another branch, or was rolled back. Name the branch of both with branch."
+            )
         raise expired(
             self.label,
             f"startingVersion={span.first}" if span.first is not None else "the range's begin",
@@ -100,6 +106,42 @@ class IcebergVersions(Versions[Snapshot]):
     # ------------------------------------------------------------ by time
 
     def newest_until(self, at_ms: int) -> Snapshot:
+        """What the branch stood on at that time, also where it was rolled back since.
+
+        Of main the metadata has a log. Of another branch it has none: its line is taken, as if it had never moved.
+        """
+        log = self.metadata.snapshot_log
+        if self.branch != MAIN_BRANCH or not log:
+            return self._newest_on_line(at_ms)
+        until = [number for number, entry in enumerate(log) if entry.timestamp_ms <= at_ms]
+        if not until:
+            first = self.metadata.snapshot_by_id(log[0].snapshot_id)
+            is_cut = first is None or not self.is_first(first)
+            raise nothing_then(self.label, at_ms, log[0].timestamp_ms, expired_before=is_cut)
+        found, following = log[until[-1]], log[until[-1] + 1 :]
+        snapshot = self.metadata.snapshot_by_id(found.snapshot_id)
+        if snapshot is None or (following and not self._is_next(snapshot, following[0])):
+            raise expired(self.label, f"the snapshot of {moment(at_ms)}", oldest=None)
+        return snapshot
+
+    def _is_next(self, snapshot: Snapshot, entry: SnapshotLogEntry) -> bool:
+        """Whether main went from the snapshot to that of the entry. pyiceberg takes what expires out of the log."""
+        after = self.metadata.snapshot_by_id(entry.snapshot_id)
+        below = () if after is None else ancestors(self.metadata, self._parent(after))
+        if any(each.snapshot_id == snapshot.snapshot_id for each in below):
+            return True
+        # Main was set to a snapshot that was there before. The number after this one tells whether any is missing.
+        if self.metadata.format_version == 1:
+            return True
+        made_next = (snapshot.sequence_number or 0) + 1
+        numbers = {each.sequence_number for each in self.metadata.snapshots}
+        return made_next in {*numbers, self.metadata.next_sequence_number()}
+
+    def _parent(self, snapshot: Snapshot) -> Snapshot | None:
+        parent = snapshot.parent_snapshot_id
+        return None if parent is None else self.metadata.snapshot_by_id(parent)
+
+    def _newest_on_line(self, at_ms: int) -> Snapshot:
         oldest = None
         for snapshot in ancestors(self.metadata, self.newest()):
             if snapshot.timestamp_ms <= at_ms:
@@ -125,7 +167,7 @@ class IcebergVersions(Versions[Snapshot]):
 
     def _last(self, span: SnapshotRange) -> Snapshot | None:
         if span.last is None:
-            return self.newest() if span.to_ms is None else self.newest_until(span.to_ms)
+            return self.newest() if span.to_ms is None else self._newest_on_line(span.to_ms)
         snapshot = self.metadata.snapshot_by_id(span.last)
         if snapshot is None:
             raise self.missing(span.last, option="endingVersion")

@@ -19,6 +19,7 @@ from paimon_sink.formats.memory.lineage import MemoryLineage
 from paimon_sink.formats.memory.state import Snapshot
 from paimon_sink.formats.memory.versions import MemoryVersions
 from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups
+from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import NEWEST, AsOf, CommitKind, FilterTree, LiveFile, SnapshotRange, Split
 from paimon_sink.formats.versions import rows_taken_out
 
@@ -71,18 +72,22 @@ class MemoryScans(Scans):
         ]
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        body = read_json(split.body)
-        versions = self._handle.state.columns
-        now, then = versions[body.get("read", self._handle.schema_id)], versions[body["schema"]]
-        schema = pa.schema([now.schema.field(name) for name in columns])
-        with open_parquet(self._handle.store, self._handle.full(body["path"])) as file:
-            names = [then.name_of(now.id_of(name)) for name in columns]
-            positions = [None if name is None else file.schema_arrow.get_field_index(name) for name in names]
-            yield from read_groups(file, FileColumns(schema, tuple(positions)), split.row_groups)
+        with open_parquet(self._handle.store, self._handle.full(read_json(split.body)["path"])) as file:
+            found = self._columns_in(split, file.schema_arrow, columns)
+            yield from read_groups(file, found, groups_to_read(file, found, split))
 
     def cut(self, split: Split) -> list[Split]:
         with open_parquet(self._handle.store, self._handle.full(read_json(split.body)["path"])) as file:
-            return cut_at_groups(split, file.metadata)
+            found = self._columns_in(split, file.schema_arrow, None)
+            return cut_at_groups(split, file.metadata, groups_to_read(file, found, split))
+
+    def _columns_in(self, split: Split, file: pa.Schema, columns: Sequence[str] | None) -> FileColumns:
+        body = read_json(split.body)
+        versions = self._handle.state.columns
+        now, then = versions[body.get("read", self._handle.schema_id)], versions[body["schema"]]
+        schema = now.schema if columns is None else pa.schema([now.schema.field(name) for name in columns])
+        names = [then.name_of(now.id_of(field.name)) for field in schema]
+        return FileColumns(schema, tuple(None if name is None else file.get_field_index(name) for name in names))
 
     def list_live_files(self, filters: Sequence[FilterTree]) -> list[LiveFile]:
         if self._handle.state.schema_id != self._handle.schema_id:

@@ -24,6 +24,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_groups import TableOptions
+from paimon_sink.core.together import together
 from paimon_sink.formats.paimon.catalog_options import REST, catalog_settings
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.file_io import StoreFileIO
@@ -57,18 +58,21 @@ class FileSystemTables:
         self._schemas = SchemaFiles(self._store, self._location)
 
     def open(self, *, compression: str | None = None) -> PaimonTable | None:
-        ids = self._schemas.ids()
-        if not ids:
+        snapshots = SnapshotFiles(self._store, self._location)
+        far = self._store.is_far
+        found, latest = together(self._schemas.newest_and_identity, lambda: snapshots.hint() if far else None, far=far)
+        if found is None:
             return None
+        snapshots.guess.keep(latest)
         identifier = Identifier(self._options.database or "default", self._options.table or "table")
-        schema, identity = self._schemas.newest_and_identity(ids)
+        schema, identity = found
         try:
             return PaimonTable.of(
                 FileStoreTable(StoreFileIO(self._store), identifier, self._location, schema),
                 label=self._options.label,
                 store=self._store,
                 schemas=self._schemas,
-                snapshots=SnapshotFiles(self._store, self._location),
+                snapshots=snapshots,
                 identity=identity,
                 compression=compression,
             )
@@ -76,7 +80,7 @@ class FileSystemTables:
             raise
         except Exception as error:
             raise CorruptTableError(
-                f"Cannot use the schema {self._schemas.path(max(ids))} of {self._options.label} "
+                f"Cannot use the schema {self._schemas.path(schema.id)} of {self._options.label} "
                 f"({type(error).__name__}: {str(error)[:300]}). Nothing was written. Mend the option or the column it "
                 "names, or restore the file."
             ) from error
@@ -203,6 +207,14 @@ class _RestSchemas(SchemaFiles):
                 return [self.catalog.get_table(self.identifier).table_schema.id]
         except (TableNotExistException, DatabaseNotExistException):
             return []
+
+    def look(self) -> tuple[list[int], str | None]:
+        try:
+            with _asking(self.label):
+                found = self.catalog.get_table(self.identifier)
+        except (TableNotExistException, DatabaseNotExistException):
+            return [], None
+        return [found.table_schema.id], str(found.catalog_environment.uuid)
 
     def identity(self, schema_ids: Sequence[int]) -> str:
         with _asking(self.label):

@@ -20,6 +20,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.core.properties import COMMIT_ID, QUERY_ID
+from paimon_sink.core.together import together
 from paimon_sink.formats.ledger import Ledger, LedgerEntry, latest_entries
 from paimon_sink.formats.merging import Inputs
 from paimon_sink.formats.paimon.entries import ADD
@@ -82,6 +83,13 @@ class SnapshotChain:
             return not self._is_gone()
         return bool(self.snapshots.read(base.id) == base)
 
+    def may_put(self, base: Snapshot | None) -> bool:
+        """The same right before a put. From afar, the base may have been read after who the table is: ask that, too."""
+        if base is None or self.snapshots.compares_base or not self.snapshots.store.is_far:
+            return self.stands(base)
+        stands, is_gone = together(lambda: self.stands(base), self._is_gone, far=True)
+        return stands and not is_gone
+
     def confirm(self, built: BuiltSnapshot) -> PutOutcome:
         """What it means that our snapshot is there. Raises when nobody can tell; then nothing may be deleted."""
         snapshot, base = built.snapshot, built.base
@@ -109,7 +117,7 @@ class SnapshotChain:
         """What it means that there is no snapshot of our id."""
         newest = self.snapshots.newest()
         if newest is None or newest.id < built.snapshot.id:
-            return PutOutcome.ABSENT if self.stands(built.base) else PutOutcome.LOST
+            return PutOutcome.ABSENT if self.may_put(built.base) else PutOutcome.LOST
         if self._starts_from(self.snapshots.read(built.snapshot.id + 1), built):
             return PutOutcome.LANDED
         return self._by_ledger(built.snapshot, self.ledger(newest))
@@ -132,8 +140,8 @@ class SnapshotChain:
         raise StorageError(f"Snapshot {ours.id} of {self.label} expired before it could be read back.")
 
     def _is_gone(self) -> bool:
-        schema_ids = self.schemas.ids()
-        return not schema_ids or self.schemas.identity(schema_ids) != self.identity
+        _, identity = self.schemas.look()
+        return identity != self.identity
 
     def _was_rolled_back(self, base: Snapshot) -> bool:
         """Another snapshot stands in its place, or lower ones are left: expiry would have taken those first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pypaimon.build_info import full_version
@@ -13,7 +13,9 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from paimon_sink.core.errors import MessageError, PutReplacedError, PwcError, StorageError, TableChangedError
+from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.properties import COMMIT_ID, LEDGER
+from paimon_sink.core.together import together
 from paimon_sink.formats.contract import Commit, Prepared
 from paimon_sink.formats.merging import Leftovers
 from paimon_sink.formats.paimon.chain import BuiltSnapshot
@@ -54,9 +56,15 @@ class PaimonCommit(Commit[PaimonHead]):
         )
         self._decoded: dict[bytes, ManifestEntry] = {}
         """Entries of the files that were checked: a build needs them again."""
+        self._unhinted: int | None = None
+        """The snapshot that landed, while LATEST does not name it yet."""
 
     def load_head(self) -> PaimonHead:
         return load_head(self._handle, commit_user=self._plan.commit_user)
+
+    def confirm_head(self, head: PaimonHead) -> None:
+        if head.identity_is_older and self._handle.schemas.look()[1] != head.table_identity:
+            raise TableChangedError.dropped(self._handle.label)
 
     def check_files(self) -> None:
         self._decoded = self._handle.checked_entries(self._plan.files)
@@ -73,23 +81,70 @@ class PaimonCommit(Commit[PaimonHead]):
 
     def build(self, head: PaimonHead, draft: SnapshotDraft) -> PaimonPrepared:
         handle, plan = self._handle, draft.plan
-        existing = handle.manifests_of(head.snapshot)
-        added = self._entries_of(plan)
-        replaced = self._replaced(plan, head.snapshot, existing, added)
-        if plan.kind is CommitKind.REWRITE:
-            added = compacted(added, replaced, table=handle.label)
-        entries = [*replaced, *added]
-        merged = self._merged(head.snapshot, existing)
-        lists = self._write_lists(entries, merged)
+        unique, added = str(uuid.uuid4()), self._entries_of(plan)
+        existing, early = self._read_base(head, plan, unique, added)
+        try:
+            replaced = self._replaced(plan, head.snapshot, existing, added)
+            if plan.kind is CommitKind.REWRITE:
+                added = compacted(added, replaced, table=handle.label)
+            entries = [*replaced, *added]
+            merged = self._merged(head.snapshot, existing)
+            lists = self._write_lists(unique, entries, merged, early)
+        except BaseException:
+            # May go: the snapshot that would name them was not put.
+            handle.delete_manifests([manifest.file_name for manifest in early or ()])
+            raise
         snapshot = _snapshot(head, draft, entries, lists)
         built = BuiltSnapshot(snapshot, head.snapshot, tuple(entries), lists.names, merged.made)
-        return PaimonPrepared(handle, built, commit_id=draft.commit_id, leftovers=self._leftovers)
+        return PaimonPrepared(handle, built, commit_id=draft.commit_id, leftovers=self._leftovers, landed=self._landed)
+
+    def hint(self) -> None:
+        snapshot_id, self._unhinted = self._unhinted, None
+        if snapshot_id is not None:
+            try:
+                self._handle.snapshots.write_hint(snapshot_id)
+            except (OSError, PwcError) as error:
+                log.warning("Could not write the LATEST hint of %s: %s", self._handle.label, error)
 
     def close(self) -> None:
+        # Where nobody asked for it: the commit ended in an error after its put.
+        self.hint()
         self._leftovers.close()
         self._decoded = {}
 
     # ------------------------------------------------------------ inside
+
+    def _landed(self, snapshot_id: int) -> None:
+        """LATEST may name it from now on. From afar that is done beside what else is left to do."""
+        self._unhinted = snapshot_id
+        if not self._handle.store.is_far:
+            self.hint()
+
+    def _read_base(
+        self, head: PaimonHead, plan: Plan, unique: str, added: list[ManifestEntry]
+    ) -> tuple[list[ManifestFileMeta], list[ManifestFileMeta] | None]:
+        """The manifests of the base, and those of the changes where they are written already.
+
+        What an append changes does not depend on its base. From afar it is written while that is read.
+        """
+        handle = self._handle
+        if plan.kind is not CommitKind.APPEND or not handle.store.is_far:
+            return handle.manifests_of(head.snapshot), None
+        written: list[ManifestFileMeta] = []
+
+        def write() -> None:
+            try:
+                written.extend(self._write_changes(unique, added))
+            except Exception as error:
+                raise self._cannot_write(error) from error
+
+        try:
+            existing, _ = together(lambda: handle.manifests_of(head.snapshot), write, far=True)
+        except BaseException:
+            # May go: the snapshot that would name them was not put.
+            handle.delete_manifests([manifest.file_name for manifest in written])
+            raise
+        return existing, written
 
     def _entries_of(self, plan: Plan) -> list[ManifestEntry]:
         decoded, native = self._decoded, self._handle.native
@@ -129,25 +184,34 @@ class PaimonCommit(Commit[PaimonHead]):
                 f"Cannot merge the manifests of {self._handle.label}: {error}. Nothing was committed."
             ) from error
 
-    def _write_lists(self, entries: list[ManifestEntry], merged: Merged) -> _WrittenLists:
+    def _write_changes(self, unique: str, entries: list[ManifestEntry]) -> list[ManifestFileMeta]:
+        """The manifests of the changes. Where that fails, what was written of them is gone again."""
+        target_bytes = self._handle.native.options.manifest_target_size()
+        with no_collection():
+            return list(self._handle.manifests.rolling_write(entries, target_bytes, f"manifest-{unique}"))
+
+    def _cannot_write(self, error: Exception) -> StorageError:
+        return StorageError(f"Cannot write the manifests of {self._handle.label}: {error}. Nothing was committed.")
+
+    def _write_lists(
+        self, unique: str, entries: list[ManifestEntry], merged: Merged, early: list[ManifestFileMeta] | None
+    ) -> _WrittenLists:
         handle = self._handle
-        unique = uuid.uuid4()
         base_list, delta_list = f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"
         names = [base_list, delta_list]
         try:
             with synced_together():
-                manifests = handle.manifests.rolling_write(
-                    entries, handle.native.options.manifest_target_size(), f"manifest-{unique}"
-                )
+                manifests = self._write_changes(unique, entries) if early is None else early
                 names.extend(manifest.file_name for manifest in manifests)
-                base_size = handle.lists.write(base_list, merged.manifests)
-                delta_size = handle.lists.write(delta_list, manifests)
+                base_size, delta_size = together(
+                    lambda: handle.lists.write(base_list, merged.manifests),
+                    lambda: handle.lists.write(delta_list, manifests),
+                    far=handle.store.is_far,
+                )
         except Exception as error:
             # May go: the snapshot that would name them was not put.
             handle.delete_manifests([*names, *merged.names])
-            raise StorageError(
-                f"Cannot write the manifests of {handle.label}: {error}. Nothing was committed."
-            ) from error
+            raise self._cannot_write(error) from error
         return _WrittenLists(base_list, base_size, delta_list, delta_size, tuple(names))
 
 
@@ -182,19 +246,36 @@ def _snapshot(
 
 class PaimonPrepared(Prepared):
     def __init__(
-        self, handle: PaimonHandle, built: BuiltSnapshot, *, commit_id: str, leftovers: Leftovers[ManifestFileMeta]
+        self,
+        handle: PaimonHandle,
+        built: BuiltSnapshot,
+        *,
+        commit_id: str,
+        leftovers: Leftovers[ManifestFileMeta],
+        landed: Callable[[int], None],
     ) -> None:
         self.snapshot_id = built.snapshot.id
         self.commit_id = commit_id
         self._handle = handle
         self._built = built
         self._leftovers = leftovers
+        self._landed = landed
         self._stood = False
         """Whether it stood, until another engine renamed its own over it."""
+        self._may_put: bool | None = None
+        """What the look ahead found, for the put that follows it."""
+
+    def look_ahead(self) -> None:
+        try:
+            self._may_put = self._handle.chain.may_put(self._built.base)
+        except (OSError, PwcError):
+            # The put looks again, and says what is wrong.
+            self._may_put = None
 
     def put(self) -> PutOutcome:
         handle, built = self._handle, self._built
-        if not handle.chain.stands(built.base):
+        may_put, self._may_put = self._may_put, None
+        if not (handle.chain.may_put(built.base) if may_put is None else may_put):
             return PutOutcome.LOST
         try:
             if not handle.snapshots.publish(built.snapshot, base=built.base, entries=built.entries):
@@ -202,7 +283,7 @@ class PaimonPrepared(Prepared):
         except PutReplacedError:
             self._stood = True
             raise
-        return self._hinted(handle.chain.confirm(built))
+        return self._noted(handle.chain.confirm(built))
 
     def resolve_outcome(self) -> PutOutcome:
         chain, built = self._handle.chain, self._built
@@ -211,7 +292,7 @@ class PaimonPrepared(Prepared):
             return chain.without_a_trace(built)
         if (standing.properties or {}).get(COMMIT_ID) != self.commit_id:
             return chain.replaced(built) if self._stood else PutOutcome.LOST
-        return self._hinted(chain.confirm(built))
+        return self._noted(chain.confirm(built))
 
     def discard(self) -> None:
         if self._stood:
@@ -220,10 +301,7 @@ class PaimonPrepared(Prepared):
         self._handle.delete_manifests(self._built.names)
         self._leftovers.keep(self._built.merged)
 
-    def _hinted(self, outcome: PutOutcome) -> PutOutcome:
+    def _noted(self, outcome: PutOutcome) -> PutOutcome:
         if outcome is PutOutcome.LANDED:
-            try:
-                self._handle.snapshots.write_hint(self.snapshot_id)
-            except (OSError, PwcError) as error:
-                log.warning("Could not write the LATEST hint of %s: %s", self._handle.label, error)
+            self._landed(self.snapshot_id)
         return outcome

@@ -109,15 +109,19 @@ def _schema(table: FileStoreTable, schema_id: int) -> TableSchema:
     return own if own.id == schema_id else table.schema_manager.get_schema(schema_id)
 
 
-def decode_entry(raw: bytes, table: FileStoreTable) -> ManifestEntry:
+def decode_entry(raw: bytes, table: FileStoreTable, partitions: dict[bytes, GenericRow] | None = None) -> ManifestEntry:
+    """The entry. Those of the same ``partitions`` share the rows of them, by their bytes."""
+    known = {} if partitions is None else partitions
     try:
         record: dict[str, Any] = fastavro.schemaless_reader(BytesIO(raw), _SCHEMA)  # type: ignore[assignment]
         file = record["_FILE"]
         schema = _schema(table, file["_SCHEMA_ID"])
-        created = file["_CREATION_TIME"]
+        created, partition = file["_CREATION_TIME"], record["_PARTITION"]
+        if partition not in known:
+            known[partition] = GenericRowDeserializer.from_bytes(partition, table.partition_keys_fields)
         return ManifestEntry(
             kind=ADD,
-            partition=GenericRowDeserializer.from_bytes(record["_PARTITION"], table.partition_keys_fields),
+            partition=known[partition],
             bucket=record["_BUCKET"],
             total_buckets=record["_TOTAL_BUCKETS"],
             file=DataFileMeta.create(

@@ -19,6 +19,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.properties import LEDGER
+from paimon_sink.core.together import for_each, together
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.paimon.consumers import PaimonConsumers
 from paimon_sink.formats.paimon.entries import ADD
@@ -29,6 +30,7 @@ from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
 _TAG, _BRANCH = "tag-", "branch-"
 _READERS = 8
+_MOST_AHEAD = 16
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,18 @@ class PaimonExpirySource(ExpirySource):
         return self.handle.snapshots.newest()
 
     def _oldest_first(self) -> Iterator[SnapshotInfo]:
-        snapshot = self._earliest
-        while snapshot is not None:
-            yield snapshot_info(snapshot)
-            snapshot = self.handle.snapshots.read(snapshot.id + 1)
+        if self._earliest is None:
+            return
+        yield snapshot_info(self._earliest)
+        following, window = self._earliest.id + 1, 1
+        while True:
+            # Mostly the first is too young already. From afar, whoever goes on goes far.
+            window = min(2 * window, _MOST_AHEAD) if self.handle.store.is_far else 1
+            for snapshot in self.handle.snapshots.read_all(range(following, following + window)):
+                if snapshot is None:
+                    return
+                yield snapshot_info(snapshot)
+            following += window
 
     def _size(self) -> int:
         earliest, newest = self._earliest, self._newest
@@ -97,6 +107,7 @@ class _Line:
     snapshots: SnapshotFiles
     oldest: Snapshot | None
     newest: Snapshot | None
+    tags: Sequence[Snapshot]
 
     def foreign(self) -> Iterator[int]:
         """The ids above the oldest up to the newest that may be of another engine."""
@@ -106,9 +117,11 @@ class _Line:
 
 @dataclass(frozen=True)
 class PaimonExpiry:
-    """Removes snapshots of one table."""
+    """Removes snapshots of one table, once: what it read it does not read again."""
 
     handle: PaimonHandle
+    _lists: dict[str, list[ManifestFileMeta] | None] = field(default_factory=dict)
+    """Manifest lists by name, which never change. None: it was not there."""
 
     def check(self) -> None:
         """Refuse what only Paimon's own engines can expire."""
@@ -121,18 +134,26 @@ class PaimonExpiry:
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         if not snapshot_ids:
             return Expired()
-        self.check()
-        end = self.handle.snapshots.read(snapshot_ids[-1] + 1)
+        # The tags before anything that they could name: one that comes later is noticed below.
+        _, tags, (*going, end) = together(
+            self.check,
+            self._tag_files,
+            lambda: self.handle.snapshots.read_all([*snapshot_ids, snapshot_ids[-1] + 1]),
+            far=self.handle.store.is_far,
+        )
         if end is None:
             raise self._moved_on()
-        tags = self._tag_files()
         try:
-            doomed = self._gather(snapshot_ids, end)
+            doomed = self._gather([snapshot for snapshot in going if snapshot is not None], end)
             self._spare(doomed, end)
         except FileNotFoundError as error:
             raise self._missing(end, error) from error
         for each in doomed:
-            if self.handle.snapshots.read(end.id) != end or self._tag_files() != tags:
+            # After the one before is gone, and not beside that: see TagFiles._stays.
+            standing, tags_now = together(
+                lambda: self.handle.snapshots.read(end.id), self._tag_files, far=self.handle.store.is_far
+            )
+            if standing != end or tags_now != tags:
                 # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
                 raise self._moved_on()
             if any(number <= each.snapshot.id for number in _consumed(self.handle)):
@@ -151,12 +172,12 @@ class PaimonExpiry:
 
     # ------------------------------------------------------------ what goes
 
-    def _gather(self, snapshot_ids: Sequence[int], end: Snapshot) -> list[_Doomed]:
+    def _gather(self, standing: Sequence[Snapshot], end: Snapshot) -> list[_Doomed]:
         """Everything that each snapshot names and the next does not."""
-        standing = [snapshot for snapshot in map(self.handle.snapshots.read, snapshot_ids) if snapshot is not None]
         line = [*standing, end]
         if [snapshot.id for snapshot in line] != list(range(line[0].id, end.id + 1)):
             raise self._moved_on()
+        self._read_lists(name for snapshot in line for name in _lists_of(snapshot))
         named = [self._names(snapshot) for snapshot in standing]
         named.append(self._names(end, must_be_whole=True))
         for each, following in pairwise(named):
@@ -168,8 +189,7 @@ class PaimonExpiry:
         return named[:-1]
 
     def _names(self, snapshot: Snapshot, *, must_be_whole: bool = False) -> _Doomed:
-        lists = [snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list]
-        lists = [name for name in lists if name]
+        lists = _lists_of(snapshot)
         manifests = {
             file
             for name in lists
@@ -231,6 +251,7 @@ class PaimonExpiry:
         files = set().union(*(each.data_files for each in doomed))
         read: dict[str, dict[str, int]] = {}
         live: set[str] = set()
+        self._read_lists(name for snapshot in staying for name in _lists_of(snapshot))
         for snapshot in staying:
             manifests = [manifest for name in _lists_of(snapshot) for manifest in self._read_list(name)]
             names = {file for manifest in manifests for file in (manifest.file_name, *(manifest.extra_files or ()))}
@@ -282,13 +303,20 @@ class PaimonExpiry:
         return balance
 
     def _lines(self, end: Snapshot) -> Iterator[_Line]:
-        yield _Line(self.handle.snapshots, end, self.handle.snapshots.newest())
         directory = self.handle.store.join(self.handle.location, "branch")
-        for name in self.handle.store.list(directory):
+        newest, branches, tags = together(
+            self.handle.snapshots.newest,
+            lambda: self.handle.store.list(directory),
+            lambda: self._tags(self.handle.location),
+            far=self.handle.store.is_far,
+        )
+        yield _Line(self.handle.snapshots, end, newest, tags)
+        for name in branches:
             if name.startswith(_BRANCH):
                 branch = SnapshotFiles(self.handle.store, self.handle.store.join(directory, name))
                 ids = branch.ids()
-                yield _Line(branch, branch.read(ids[0]) if ids else None, branch.read(ids[-1]) if ids else None)
+                oldest, newest = (branch.read(ids[place]) if ids else None for place in (0, -1))
+                yield _Line(branch, oldest, newest, self._tags(branch.location))
 
     def _staying(self, line: _Line) -> Iterator[Snapshot]:
         """The ends of a line, and its tags.
@@ -300,26 +328,36 @@ class PaimonExpiry:
             yield line.oldest
         if line.newest is not None and line.newest != line.oldest:
             yield line.newest
-        yield from self._tags(line.snapshots.location)
+        yield from line.tags
 
-    def _tags(self, location: str) -> Iterator[Snapshot]:
+    def _tags(self, location: str) -> list[Snapshot]:
         directory = self.handle.store.join(location, "tag")
-        for name in self.handle.store.list(directory):
-            if name.startswith(_TAG):
-                tagged = self.handle.snapshots.read_file(self.handle.store.join(directory, name))
-                if tagged is not None:
-                    yield tagged
+        names = [name for name in self.handle.store.list(directory) if name.startswith(_TAG)]
+        paths = [self.handle.store.join(directory, name) for name in names]
+        tagged = for_each(self.handle.snapshots.read_file, paths, far=self.handle.store.is_far)
+        return [snapshot for snapshot in tagged if snapshot is not None]
 
     # ------------------------------------------------------------ reading and deleting
 
-    def _read_list(self, name: str, *, must_be_whole: bool = True) -> list[ManifestFileMeta]:
+    def _read_lists(self, names: Iterable[str]) -> None:
+        """Read what is going to be asked for."""
+        unread = [name for name in dict.fromkeys(names) if name not in self._lists]
+        read = for_each(self._list_if_there, unread, far=self.handle.store.is_far)
+        self._lists.update(zip(unread, read, strict=True))
+
+    def _list_if_there(self, name: str) -> list[ManifestFileMeta] | None:
         try:
             return list(self.handle.lists.read(name))
         except FileNotFoundError:
-            if must_be_whole:
-                raise
-            # An expiry that was killed got this far; it deletes a list after all that the list names.
-            return []
+            return None
+
+    def _read_list(self, name: str, *, must_be_whole: bool = True) -> list[ManifestFileMeta]:
+        self._read_lists([name])
+        manifests = self._lists[name]
+        if manifests is None and must_be_whole:
+            raise FileNotFoundError(f"{self.handle.lists.manifest_path}/{name}")
+        # Else an expiry that was killed got this far: it deletes a list after all that the list names.
+        return manifests or []
 
     def _read_manifest(self, manifest: ManifestFileMeta, *, must_be_whole: bool = True) -> list[ManifestEntry]:
         try:

@@ -30,6 +30,10 @@ class StoreFileIO(FileIO):
         self.properties = Options({})
         self.filesystem = store.arrow_filesystem
 
+    @property
+    def is_far(self) -> bool:
+        return self._store.is_far
+
     def to_filesystem_path(self, path: str) -> str:
         return self._store.arrow_path(path)
 

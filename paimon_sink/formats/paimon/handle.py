@@ -12,10 +12,13 @@ from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
+from pypaimon.table.row.generic_row import GenericRow
 from pypaimon.utils.file_store_path_factory import FileStorePathFactory
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError
+from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.messages import DataFile
+from paimon_sink.core.together import for_each
 from paimon_sink.formats.paimon.chain import SnapshotChain
 from paimon_sink.formats.paimon.claims import ClaimFiles
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET, check_entry, decode_entry
@@ -95,10 +98,17 @@ class PaimonHandle:
     def checked_entries(self, files: Iterable[DataFile]) -> dict[bytes, ManifestEntry]:
         """The entry of each file by its bytes. Raises ``MessageError`` at one that describes another file."""
         entries: dict[bytes, ManifestEntry] = {}
-        for file in files:
-            entry = decode_entry(file.entry, self.native)
-            check_entry(file, entry, path=self.path_of(entry))
-            entries[file.entry] = entry
+        # A batch has many files and few partitions.
+        partitions: dict[bytes, GenericRow] = {}
+        directories: dict[tuple[int, int], str] = {}
+        with no_collection():
+            for file in files:
+                entry = decode_entry(file.entry, self.native, partitions)
+                of = (id(entry.partition), entry.bucket)
+                if of not in directories:
+                    directories[of] = self.directory(tuple(entry.partition.values), entry.bucket)
+                check_entry(file, entry, path=f"{directories[of]}/{entry.file.file_name}")
+                entries[file.entry] = entry
         return entries
 
     def manifests_of(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
@@ -144,8 +154,10 @@ class PaimonHandle:
 
     def delete_manifests(self, names: Sequence[str]) -> None:
         """Delete manifests and lists that no snapshot can name. One that stays behind is an orphan, not an error."""
-        for name in names:
-            try:
-                self.store.delete(self.store.join(self.location, "manifest", name))
-            except (OSError, PwcError) as error:
-                log.warning("Left the manifest %s of %s behind: %s", name, self.label, error)
+        for_each(self._delete_manifest, names, far=self.store.is_far)
+
+    def _delete_manifest(self, name: str) -> None:
+        try:
+            self.store.delete(self.store.join(self.location, "manifest", name))
+        except (OSError, PwcError) as error:
+            log.warning("Left the manifest %s of %s behind: %s", name, self.label, error)

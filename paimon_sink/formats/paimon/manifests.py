@@ -10,8 +10,10 @@ from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.core.together import together
 
 _LONGEST_REASON = 300
 
@@ -23,6 +25,15 @@ class Manifests(ManifestFileManager):
 
 
 class ManifestLists(ManifestListManager):
+    def read_all(self, snapshot: Snapshot | None) -> list[ManifestFileMeta]:
+        """Base and changes. They are two files, and neither says anything of the other."""
+        if snapshot is None:
+            return []
+        base, changes = together(
+            lambda: self.read_base(snapshot), lambda: self.read_delta(snapshot), far=self.file_io.is_far
+        )
+        return [*base, *changes]
+
     def read(self, manifest_list_name: str, file_size: int | None = None) -> list[ManifestFileMeta]:
         with named("manifest list", f"{self.manifest_path}/{manifest_list_name}"):
             manifests = list(super().read(manifest_list_name, file_size))

@@ -33,7 +33,8 @@ from paimon_sink.formats.paimon.pruning import file_test
 from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.formats.paimon.versions import PaimonVersions
-from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
+from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, SnapshotRange, Split
 from paimon_sink.formats.versions import rows_taken_out
 
@@ -254,16 +255,16 @@ class _Files:
         body = _Body.decode(split.body)
         with reading(split.path or "of a split", table=self._handle.label):
             if body.file_schema is not None:
-                with open_parquet(self._handle.store, self._full(split)) as file:
+                with open_parquet(self._handle.store, self._full(split), size_bytes=whole_size(split)) as file:
                     plain = self._columns_in(body, file.schema_arrow, columns)
                     if plain is not None:
-                        yield from read_groups(file, plain, split.row_groups)
+                        yield from read_groups(file, plain, groups_to_read(file, plain, split))
                         return
             schema = self.schema(body.read_schema)
             yield from read_with_library(self._handle.native, schema, body.library, columns)
 
     def cut(self, split: Split) -> list[Split]:
-        """At its row groups. A file that the library reads stays whole."""
+        """At the row groups that may hold rows. A file that the library reads stays whole."""
         body = _Body.decode(split.body)
         if body.file_schema is None:
             return [split]
@@ -272,7 +273,9 @@ class _Files:
             open_parquet(self._handle.store, self._full(split)) as file,
         ):
             plain = self._columns_in(body, file.schema_arrow, self.arrow_schema(body.read_schema).names)
-            return [split] if plain is None else cut_at_groups(split, file.metadata)
+            if plain is None:
+                return [split]
+            return cut_at_groups(split, file.metadata, groups_to_read(file, plain, split))
 
     def are_plain(self, splits: Sequence[Split]) -> bool:
         bodies = {(body.read_schema, body.file_schema) for body in (_Body.decode(split.body) for split in splits)}

@@ -12,11 +12,13 @@ from pypaimon.schema.table_schema import TableSchema
 
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
 from paimon_sink.core.strict_json import is_text, read_json
+from paimon_sink.core.together import together
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.storage.store import Store
 
 _LONGEST_REASON = 300
+_FIRST = 0
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,29 @@ class SchemaFiles:
     def ids(self) -> list[int]:
         return numbers(self.store, self.store.join(self.location, "schema"), "schema-")
 
+    def look(self) -> tuple[list[int], str | None]:
+        """Which there are, and who the table is, by one round trip. None where it is gone."""
+        ids, raw = together(self.ids, lambda: self._raw_if_there(_FIRST), far=self.store.is_far)
+        if not ids:
+            return [], None
+        return ids, _identity(raw) if raw is not None and min(ids) == _FIRST else self.identity(ids)
+
     def identity(self, schema_ids: Sequence[int]) -> str:
         """Paimon gives a filesystem table no uuid; its first schema, with its creation time, is never rewritten."""
         return _identity(self._raw(min(schema_ids)))
 
-    def newest_and_identity(self, schema_ids: Sequence[int]) -> tuple[TableSchema, str]:
-        """Often they are in the same file, which is read once."""
-        first, last = min(schema_ids), max(schema_ids)
-        raw = self._raw(last)
-        return self._parsed(last, raw), _identity(raw if first == last else self._raw(first))
+    def newest_and_identity(self) -> tuple[TableSchema, str] | None:
+        """None where there is no table. Often they are in the same file, which is read once."""
+        far = self.store.is_far
+        # Paimon begins at 0, so from afar that one is read beside the listing.
+        ids, read = together(self.ids, lambda: self._raw_if_there(_FIRST) if far else None, far=far)
+        if not ids:
+            return None
+        first, last = min(ids), max(ids)
+        known = {} if read is None else {_FIRST: read}
+        raw = known.get(last) or self._raw(last)
+        of_first = raw if first == last else known.get(first) or self._raw(first)
+        return self._parsed(last, raw), _identity(of_first)
 
     def read(self, schema_id: int) -> TableSchema:
         return self._parsed(schema_id, self._raw(schema_id))
@@ -57,6 +73,12 @@ class SchemaFiles:
 
     def manager(self) -> SchemaManager:
         return SchemaManager(StoreFileIO(self.store), self.location)
+
+    def _raw_if_there(self, schema_id: int) -> bytes | None:
+        try:
+            return self.store.read(self.path(schema_id))
+        except FileNotFoundError:
+            return None
 
     def _raw(self, schema_id: int) -> bytes:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paimon_sink.core.together import for_each
 from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo, SnapshotFiles, snapshot_info
 
 
@@ -14,9 +15,9 @@ def snapshot_infos(
     ids = snapshots.ids()
     chosen = ids if newest is None else ids[max(0, len(ids) - newest) :]
     infos = _still_standing(snapshots, cached, set(ids))
-    for snapshot_id in chosen:
-        if snapshot_id not in infos:
-            infos[snapshot_id] = _read(snapshots, snapshot_id)
+    unread = [snapshot_id for snapshot_id in chosen if snapshot_id not in infos]
+    read = for_each(lambda snapshot_id: _read(snapshots, snapshot_id), unread, far=snapshots.store.is_far)
+    infos |= zip(unread, read, strict=True)
     return [info for snapshot_id in chosen if (info := infos[snapshot_id]) is not None]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pypaimon.common.json_util import JSON
@@ -19,6 +19,7 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.properties import BASE, COMMIT_ID, LEDGER, NEWEST_FOREIGN, QUERY_ID
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
+from paimon_sink.core.together import for_each, together
 from paimon_sink.formats.ledger import Ledger, LedgerEntry, extras_from, extras_of
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
@@ -35,12 +36,31 @@ _EFFECTS = {
 """By Paimon's commit kind. Others, such as ANALYZE, change no rows."""
 
 
+class Guess:
+    """What LATEST said when the table was opened, for the first who asks for the newest: that spares a round trip.
+
+    It may be wrong by then. So may LATEST itself: the files decide.
+    """
+
+    def __init__(self) -> None:
+        self._snapshot_id: int | None = None
+
+    def keep(self, snapshot_id: int | None) -> None:
+        self._snapshot_id = snapshot_id
+
+    def take(self) -> int | None:
+        """Once: whoever looks again wants to see what changed."""
+        snapshot_id, self._snapshot_id = self._snapshot_id, None
+        return snapshot_id
+
+
 @dataclass(frozen=True)
 class SnapshotFiles:
     """The ``snapshot/`` directory of a table."""
 
     store: Store
     location: str
+    guess: Guess = field(default_factory=Guess, compare=False, kw_only=True)
 
     compares_base = False
     """Whether publishing compares with the base itself, so that nobody has to look afterwards."""
@@ -75,19 +95,41 @@ class SnapshotFiles:
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot. LATEST is only a hint, and a listing may lag: both are checked against the files."""
-        hinted = self._read(self.hint())
-        if hinted is not None and self._read(hinted.id + 1) is None:
-            return hinted
+        guessed = self.guess.take()
+        return (None if guessed is None else self._if_newest(guessed)) or self._newest_by_hint()
+
+    def _newest_by_hint(self) -> Snapshot | None:
+        hinted = self.hint()
+        standing = None if hinted is None else self._if_newest(hinted)
+        if standing is not None:
+            return standing
         newest = self._read(max(self.ids(), default=None))
         while newest is not None and (following := self._read(newest.id + 1)) is not None:
             newest = following
         return newest
 
+    def _if_newest(self, snapshot_id: int) -> Snapshot | None:
+        """The snapshot, if it is there and the next one is not."""
+        # From afar beside each other: should the next one come just after it was looked for, it came after this look.
+        standing, following = self.read_all([snapshot_id, snapshot_id + 1])
+        return standing if following is None else None
+
+    def read_all(self, snapshot_ids: Iterable[int]) -> list[Snapshot | None]:
+        """Each of them, as :meth:`read` does it."""
+        return for_each(self.read, snapshot_ids, far=self.store.is_far)
+
     def earliest(self) -> Snapshot | None:
         """The oldest snapshot. EARLIEST is only a hint, and a table that was never expired begins with 1."""
-        guess = self.earliest_hint() or 1
-        guessed = self.read(guess)
-        if guessed is not None and (guess == 1 or self.read(guess - 1) is None):
+        hinted, first = together(
+            self.earliest_hint, lambda: self.read(1) if self.store.is_far else None, far=self.store.is_far
+        )
+        guess = hinted or 1
+        if guess == 1 and first is not None:
+            return first
+        guessed, below = together(
+            lambda: self.read(guess), lambda: self.read(guess - 1) if guess > 1 else None, far=self.store.is_far
+        )
+        if guessed is not None and below is None:
             return guessed
         return next((snapshot for snapshot in map(self.read, self.ids()) if snapshot is not None), None)
 

@@ -30,8 +30,8 @@ class PaimonVersions(Versions[Snapshot]):
         if first is None or last is None or first > last:
             raise range_is_empty(self.label, span)
         snapshots = []
-        for snapshot_id in range(first, last + 1):
-            snapshot = self.snapshots.read(snapshot_id)
+        numbers = range(first, last + 1)
+        for snapshot_id, snapshot in zip(numbers, self.snapshots.read_all(numbers), strict=True):
             if snapshot is None:
                 raise self.missing(snapshot_id, option="startingVersion" if snapshot_id == first else "endingVersion")
             snapshots.append(snapshot)
