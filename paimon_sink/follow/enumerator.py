@@ -18,6 +18,7 @@ from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import (
     CorruptTableError,
     OptionError,
+    RefusedError,
     SnapshotExpiredError,
     SourceSchemaChangedError,
     StorageError,
@@ -289,6 +290,11 @@ class Enumerator:
         """What lies between two offsets that a checkpoint has. No option but the columns and ``where`` matters."""
         if start == end:
             return []
+        if start is not None and start.key != end.key:
+            raise RefusedError(
+                f"Cannot go on following {self.table.label}: where this batch ends was found without knowing where the "
+                "one before ended, so that rows would come twice. Nothing was read. Start the query again."
+            )
         begin = start if start is not None and start.origin == end.origin else _beginning(end)
         self._trying(lambda: self._pin.hold(self._named(end), begin.mark))
         reached(Step.PINNED)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from paimon_sink.core.errors import OptionError, PwcError, RefusedError
+from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.option_fields import Purpose
 from paimon_sink.core.options import DECLARED, Options
 from paimon_sink.follow.admission import NO_LIMITS, Limits
@@ -54,7 +54,6 @@ class PwcStreamReader(ds.DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._frame = frame
-        self._is_new = False
         self._seen: Offset | None = None
         _check_limits(options)
 
@@ -70,7 +69,6 @@ class PwcStreamReader(ds.DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """A constant. Spark does not log the answer, and asks again after a restart."""
-        self._is_new = True
         return dict(INITIAL)
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -93,11 +91,7 @@ class PwcStreamReader(ds.DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._enumerator.report()
 
     def _all_there_is(self) -> Offset:
-        if self._seen is None and not self._is_new:
-            raise RefusedError(
-                f"Cannot go on following {self._options.table.label}: Spark did not say how far the stream had come. "
-                "Use Spark 4.2 or newer."
-            )
+        """From what Spark planned last. It plans an empty range with a restart, and nothing where a stream is new."""
         self._seen = self._enumerator.latest(self._seen, NO_LIMITS)
         return self._seen
 

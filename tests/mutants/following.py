@@ -66,6 +66,14 @@ FOLLOWING_MUTANTS = (
         ),
     ),
     Mutant(
+        "follow-from-nowhere",
+        "a batch whose end was found without knowing its begin is not read",
+        ENUMERATOR,
+        "        if start is not None and start.key != end.key:\n",
+        "        if start is not None and not end.key:\n",
+        ("tests/spark/test_source.py::test_a_stream_of_spark_41_that_does_not_know_its_place_reads_nothing",),
+    ),
+    Mutant(
         "follow-limits-at-a-replay",
         "a batch that was logged is planned whole, whatever the limits are now",
         ENUMERATOR,

@@ -77,10 +77,18 @@ def test_a_stream_of_spark_43_and_one_of_spark_41_give_the_same_rows(local_lake:
 
 def test_a_stream_of_spark_41_that_does_not_know_its_place_reads_nothing(local_lake: Lake) -> None:
     local_lake.append(0, rows(1))
-    reader: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    first: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    done = first.latestOffset()
+    assert ids_of(first, {"v": 1}, done) == [1]
+    local_lake.append(1, rows(2))
 
-    with pytest.raises(RefusedError, match="did not say how far the stream had come"):
-        reader.latestOffset()
+    resumed: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    assert resumed.partitions(done, done) == []
+    lost: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+
+    assert ids_of(resumed, done, resumed.latestOffset()) == [2]
+    with pytest.raises(RefusedError, match="without knowing where the one before ended"):
+        lost.partitions(done, lost.latestOffset())
 
 
 def test_spark_41_cannot_limit_a_batch_and_says_so(local_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
