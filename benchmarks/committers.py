@@ -20,7 +20,7 @@ from paimon_sink.write.task import write_task
 from tests.support import foreign
 from tests.support.batches import sealed, sink_options
 from tests.support.lake import Lake, rows
-from tests.support.s3 import s3_server
+from tests.support.s3 import S3Server, s3_server, seaweedfs
 
 __all__ = ["FORMATS", "Committer", "Ours", "Pyiceberg", "Pypaimon", "lakes"]
 
@@ -122,12 +122,22 @@ class Pyiceberg(Committer):
 
 
 @contextmanager
-def lakes(store: str, directory: Path) -> Iterator[Callable[..., Lake]]:
-    """Gives lakes by format and table name: on the local disk, or on an S3 server that lives as long as the block."""
+def lakes(store: str, directory: Path, *, catalog: str = "sqlite") -> Iterator[Callable[..., Lake]]:
+    """Gives lakes by format and table name: on the local disk, or on an S3 server that lives as long as the block.
+
+    ``catalog`` is that of Iceberg tables: a SQLite file, or the REST catalog of SeaweedFS.
+    """
     with ExitStack() as stack:
-        server = stack.enter_context(s3_server()) if store == "s3" else None
+        if catalog == "rest":
+            server: S3Server | None = seaweedfs(stack)
+        else:
+            server = stack.enter_context(s3_server()) if store == "s3" else None
 
         def lake(table_format: str, table: str, **extra: str) -> Lake:
+            if server is not None and catalog == "rest" and table_format == "iceberg":
+                return Lake(
+                    server.iceberg_options(), f"bench_{directory.name.lower().replace('-', '_')}.{table}", extra
+                )
             if server is None:
                 options = {"warehouse": str(directory / table_format)}
             else:

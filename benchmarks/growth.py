@@ -25,6 +25,7 @@ from benchmarks.report import RESULTS, TURNS, Line, Took, median_ms, plot, save,
 from paimon_sink.core.errors import OptionError
 from tests.support.lake import Lake
 
+WHO = ("paimon", "iceberg", "pypaimon", "pyiceberg")
 FIRST = 100
 """How old a young table is."""
 
@@ -62,12 +63,17 @@ def contenders(lake: Callable[..., Lake], arguments: argparse.Namespace) -> list
     """Ours go all the way; the libraries get slower with every commit, and stop earlier."""
     options = {key: value for key, _, value in (pair.partition("=") for pair in arguments.option)}
     most, peers = arguments.commits, min(arguments.commits, arguments.peer_commits)
-    return [
-        Contender("paimon-sink, Paimon", lambda table: Ours(lake("paimon", f"ours_{table}", **options)), most),
-        Contender("paimon-sink, Iceberg", lambda table: Ours(lake("iceberg", f"ours_{table}", **options)), most),
-        Contender("pypaimon", lambda table: Pypaimon(lake("paimon", f"peer_{table}")), peers),
-        Contender("pyiceberg", lambda table: Pyiceberg(lake("iceberg", f"peer_{table}")), peers),
-    ]
+    found = {
+        "paimon": Contender(
+            "paimon-sink, Paimon", lambda table: Ours(lake("paimon", f"ours_{table}", **options)), most
+        ),
+        "iceberg": Contender(
+            "paimon-sink, Iceberg", lambda table: Ours(lake("iceberg", f"ours_{table}", **options)), most
+        ),
+        "pypaimon": Contender("pypaimon", lambda table: Pypaimon(lake("paimon", f"peer_{table}")), peers),
+        "pyiceberg": Contender("pyiceberg", lambda table: Pyiceberg(lake("iceberg", f"peer_{table}")), peers),
+    }
+    return [found[name] for name in arguments.who]
 
 
 def points(first: int, last: int, *others: int) -> list[int]:
@@ -87,7 +93,9 @@ def measure(
     commits: list[dict[str, Any]] = []
     plans: list[dict[str, Any]] = []
     bar = progress.add_task("commits", total=sum(one.commits for one in found))
-    for point in points(arguments.first, arguments.commits, min(arguments.peer_commits, arguments.commits)):
+    for point in arguments.points or points(
+        arguments.first, arguments.commits, min(arguments.peer_commits, arguments.commits)
+    ):
         going = [one for one in found if point <= one.commits]
         young = {one.name: one.make(f"young_{point}") for one in going}
         for one in going:
@@ -138,10 +146,11 @@ def lines(rows: Sequence[Mapping[str, Any]], value: str) -> list[Line]:
 def report(name: str, title: str, rows: Sequence[Mapping[str, Any]], arguments: argparse.Namespace) -> None:
     note = f"young: a table of {arguments.first:,} commits, in turns with the old one; medians of {arguments.turns}"
     show(f"{title}, {arguments.store}", rows, notes=[note])
-    save(f"{name}-{arguments.store}", arguments=vars(arguments), rows=rows, to=arguments.results)
+    place = f"{name}-{arguments.store}" + (f"-{arguments.catalog}" if arguments.catalog != "sqlite" else "")
+    save(place, arguments=vars(arguments), rows=rows, to=arguments.results)
     store = {"local": "on a local disk", "s3": "on S3"}[arguments.store]
     plot(
-        f"{name}-{arguments.store}",
+        place,
         lines(rows, "old ms"),
         title=f"{title} {store}",
         x="commits in the table",
@@ -155,6 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--commits", type=int, default=10_000, help="of ours")
     parser.add_argument("--peer-commits", type=int, default=800, help="of pypaimon and pyiceberg")
+    parser.add_argument("--who", nargs="+", choices=WHO, default=list(WHO))
+    parser.add_argument("--points", nargs="+", type=int, help="where to measure, instead of each doubling")
+    parser.add_argument("--catalog", choices=["sqlite", "rest"], default="sqlite",
+                        help="of Iceberg tables; rest is that of SeaweedFS, with its files on S3")  # fmt: skip
     parser.add_argument("--first", type=int, default=FIRST, help="commits of a young table, and the first point")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--store", choices=["local", "s3"], default="local")
@@ -162,7 +175,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         help="an option of ours, such as expire.keepLast=100; may be repeated")  # fmt: skip
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="pwc-growth-") as directory, lakes(given.store, Path(directory)) as lake:
+    if given.catalog == "rest" and given.store != "s3":
+        parser.error("--catalog rest needs --store s3: the catalog keeps its files there")
+    given.commits = max([given.commits] if given.points is None else given.points)
+    with (
+        tempfile.TemporaryDirectory(prefix="pwc-growth-") as directory,
+        lakes(given.store, Path(directory), catalog=given.catalog) as lake,
+    ):
         with Progress(console=Console(stderr=True), transient=True) as progress:
             try:
                 commits, plans = measure(contenders(lake, given), given, progress)

@@ -113,6 +113,7 @@ class Sink:
                 self.options.write, table.schema, table=table.label, case_sensitive=task.case_sensitive
             ),
             planned=self.planned,
+            compact=self.options.write.encoding == "compact",
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message

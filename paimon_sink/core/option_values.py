@@ -13,6 +13,7 @@ from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 
 __all__ = [
     "HIGHEST_IDENTIFIER",
+    "NEVER_MS",
     "STARTS",
     "BadValueError",
     "TransformText",
@@ -29,6 +30,7 @@ __all__ = [
     "consumer_name",
     "count",
     "duration_ms",
+    "duration_ms_or_never",
     "listeners",
     "location",
     "moment_ms",
@@ -121,6 +123,15 @@ def duration_ms(*, at_least: str, at_most: str) -> Callable[[str], int]:
     return _figure(
         parse_duration_ms, at_least, at_most, "a duration with its unit, such as 30d, 12h, 15m, 90s or 500ms"
     )
+
+
+NEVER_MS = 2**63 - 1
+
+
+def duration_ms_or_never(*, at_least: str, at_most: str) -> Callable[[str], int]:
+    """Never is longer than all others."""
+    parse_duration = duration_ms(at_least=at_least, at_most=at_most)
+    return lambda text: NEVER_MS if text.strip().lower() == "never" else parse_duration(text)
 
 
 def _figure(read: Callable[[str], int | None], at_least: str, at_most: str, form: str) -> Callable[[str], int]:

@@ -33,7 +33,7 @@ from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTa
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.audit import Audit
-from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.expiry import ExpirySource, TableRetention
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 from paimon_sink.formats.lineage import Consumers, Lineage
 from paimon_sink.formats.side_files import SideFiles
@@ -294,6 +294,10 @@ class Upkeep(ABC):
     @abstractmethod
     def expiry_source(self) -> ExpirySource:
         """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
+
+    def own_retention(self) -> TableRetention | None:
+        """What the table says of its snapshots. None: nothing, or that whoever commits shall not expire them."""
+        return None
 
     @abstractmethod
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 from paimon_sink.formats.values import SnapshotLineage
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRetention:
+    """What a table itself says of its snapshots, to every engine that commits to it."""
+
+    keep_ms: int
+    """A snapshot stays for so long after another took its place."""
+    keep_least: int
+    keep_most: int | None
+    """More than these go, however young they are."""
+    limit: int
+    """At most so many after one commit."""
 
 
 class ExpirySource(ABC):

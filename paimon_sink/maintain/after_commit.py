@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable
 
+from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.option_groups import UpkeepOptions
+from paimon_sink.core.option_values import NEVER_MS
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.expiry import TableRetention
 from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.compact import compact_groups
 from paimon_sink.maintain.expire import Retention, expire
@@ -32,13 +36,49 @@ def post_commit_maintenance(table: Table, options: UpkeepOptions, plan: Plan, *,
 
 
 def auto_expire(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:
-    """Remove the oldest snapshots, a few at a time."""
-    if options.expire_older_than_ms is None:
+    """Remove the oldest snapshots, a few at a time: as the options say, or else as the table itself does."""
+    if options.expire_older_than_ms == NEVER_MS:
         return
-    retention = Retention(options.expire_older_than_ms, options.expire_keep_last, options.expire_limit)
-    report = expire(table, retention)
+    if options.expire_older_than_ms is not None:
+        retention = Retention(options.expire_older_than_ms, options.expire_keep_last, options.expire_limit)
+        report = expire(table, retention)
+    else:
+        own = table.upkeep.own_retention()
+        if own is None or not _looks.are_due(table.identity, own):
+            return
+        report = expire(table, own_rules(own))
+        _looks.note(table.identity, own, removed=len(report.chosen))
     if report.chosen:
         log.info("Removed %d old snapshots of %s", len(report.removed.snapshot_ids), table.label)
+
+
+def own_rules(own: TableRetention) -> Retention:
+    return Retention(own.keep_ms, own.keep_least, own.limit, own.keep_most, from_next=True)
+
+
+class Looks:
+    """When each table was looked at last. A look costs requests, and snapshots do not grow old from one to the next."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._not_before_ms: OrderedDict[str, int] = OrderedDict()
+
+    def are_due(self, table: str, own: TableRetention) -> bool:
+        return own.keep_most is not None or self._clock.now_ms() >= self._not_before_ms.get(table, 0)
+
+    def note(self, table: str, own: TableRetention, *, removed: int) -> None:
+        """So often that no snapshot stays much longer than it has to, and again at once where more could go."""
+        wait_ms = 0 if removed >= own.limit else own.keep_ms // _SHARE
+        self._not_before_ms[table] = self._clock.now_ms() + wait_ms
+        self._not_before_ms.move_to_end(table)
+        while len(self._not_before_ms) > _MOST_TABLES:
+            self._not_before_ms.popitem(last=False)
+
+
+_SHARE = 20
+"""A snapshot stays for at most this part of its time longer."""
+_MOST_TABLES = 256
+_looks = Looks(SystemClock())
 
 
 def auto_compact(table: Table, options: UpkeepOptions, plan: Plan, target_bytes: int) -> None:

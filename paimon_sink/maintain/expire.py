@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError
@@ -28,6 +28,10 @@ class Retention:
     keep_last: int | None = None
     most: int | None = None
     """At most so many in one run."""
+    keep_most: int | None = None
+    """More than these go, whatever their age."""
+    from_next: bool = False
+    """Whether the age of a snapshot counts from when the next one took its place."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class ExpiryReport:
     table: str
     dry_run: bool
     chosen: tuple[SnapshotInfo, ...] = ()
+    """Oldest first."""
     dead: tuple[Consumer, ...] = ()
     """Consumers whose time was over, and which went with what they held."""
     removed: Expired = field(default_factory=Expired)
@@ -73,9 +78,13 @@ def _old(lineage: SnapshotLineage, retention: Retention, now_ms: int) -> Iterato
     age_ms = max(retention.older_than_ms or 0, lineage.keep_ms)
     by_age = retention.older_than_ms is not None or lineage.keep_ms > 0
     keep_last = 0 if lineage.only_by_age else max(retention.keep_last or 1, lineage.keep_last, 1)
+    too_many = 0 if retention.keep_most is None else lineage.size() - retention.keep_most
     spare: int | None = None
-    for position, snapshot in enumerate(lineage.oldest_first):
-        if by_age and snapshot.at_ms >= now_ms - age_ms:
+    snapshots = lineage.oldest_first
+    # The newest has no successor, and stays in any case.
+    pairs = pairwise(snapshots) if retention.from_next else ((each, each) for each in snapshots)
+    for position, (snapshot, since) in enumerate(pairs):
+        if by_age and position >= too_many and since.at_ms >= now_ms - age_ms:
             return
         if spare is None:
             spare = lineage.size() - keep_last

@@ -52,7 +52,7 @@ _SAME_TYPES = frozenset(
 
 def load(spark: SparkSession, **options: str) -> DataFrame:
     """The rows of a table as of now, or as the options of a read say. Call it again to see what came since."""
-    register(spark)
+    register(spark, tune=False)
     parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
     try:
         frame = _by_spark(spark, parsed)

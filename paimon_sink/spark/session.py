@@ -14,7 +14,16 @@ from paimon_sink.spark.source import PwcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["REDACTION", "SECRET_OPTIONS", "attach", "directory_for", "register", "use_this_python"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_ROWS",
+    "REDACTION",
+    "SECRET_OPTIONS",
+    "attach",
+    "directory_for",
+    "register",
+    "use_this_python",
+]
 
 REDACTION = "spark.sql.redaction.options.regex"
 _SPARKS_DEFAULT = "(?i)url"
@@ -27,10 +36,24 @@ Spelt so that Spark does not take the pattern itself for a secret: a Connect ser
 """
 
 
-def register(spark: SparkSession) -> None:
-    """Make ``format("pwc")`` known to this session, classic or Spark Connect."""
+MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_UNMEASURED = str(2**31 - 1)
+"""Spark's largest value. Below it Spark measures the whole batch after every row, which is half of its work."""
+_ROWS = "500"
+"""Then rows alone end a batch: half a gigabyte of rows of 1 MB. A column of one can hold no more than 1 GiB."""
+
+
+def register(spark: SparkSession, *, tune: bool = True) -> None:
+    """Make ``format("pwc")`` known to this session, classic or Spark Connect.
+
+    ``tune`` has Spark end the Arrow batches that it sends to Python by rows and not by bytes, unless the session has a
+    value of its own for that. ``tune=False`` leaves the session as it is.
+    """
     use_this_python(spark)
     _hide_secrets(spark)
+    if tune:
+        _end_batches_by_rows(spark)
     directory = directory_for(spark)
     if directory is not None:
         # Travels with the data source, which is handed to Spark next, to all of its workers. For good: a program that
@@ -43,7 +66,8 @@ def register(spark: SparkSession) -> None:
 
 def attach(spark: SparkSession, view: str, **options: str) -> None:
     """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist."""
-    register(spark)
+    # Whether to tune is for whoever registers: it may have been refused.
+    register(spark, tune=False)
     parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
     # Not by SQL text: Spark shows and logs that, with every secret in it.
     spark.read.format(PwcDataSource.name()).options(**options).load().createOrReplaceTempView(view)
@@ -62,6 +86,19 @@ def directory_for(spark: SparkSession) -> str | None:
     except OSError:
         # It was removed under the program. Paths in full do as well as ever.
         return None
+
+
+def _end_batches_by_rows(spark: SparkSession) -> None:
+    """Only where nobody chose otherwise: a limit in bytes is there for wide rows, and so is one of few rows."""
+    if spark.conf.get(MAX_BYTES, None) is not None:
+        return
+    rows = spark.conf.get(MAX_ROWS, None)
+    if rows is None:
+        spark.conf.set(MAX_ROWS, _ROWS)
+    elif int(rows) <= 0:
+        # Without a limit of rows, the one in bytes is the only one.
+        return
+    spark.conf.set(MAX_BYTES, _UNMEASURED)
 
 
 def _hide_secrets(spark: SparkSession) -> None:

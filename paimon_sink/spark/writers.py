@@ -19,6 +19,7 @@ from paimon_sink.sink import Sink
 from paimon_sink.spark.context import current_task, to_the_end
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
+from paimon_sink.write.gather import gathered
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -50,7 +51,9 @@ class _Writer:
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
         cheapen_worker_reuse()
-        message = self._sink.write(to_the_end(iterator), schema=self._arrow_schema(), task=current_task())
+        # Batches are small where Spark ends them by rows.
+        batches = gathered(to_the_end(iterator))
+        message = self._sink.write(batches, schema=self._arrow_schema(), task=current_task())
         return PwcCommitMessage(message.to_bytes())
 
     def _arrow_schema(self) -> pa.Schema:

@@ -78,8 +78,9 @@ def _stays(temporary: str, path: str) -> bool:
     before the removal is detected here.
     """
     directory, name = os.path.split(path)
+    prefix = f".{name}."
     for other_name in os.listdir(directory):
-        if other_name.startswith(f".{name}.") and _RENAMED_BY_OTHERS.fullmatch(other_name, len(name) + 2):
+        if other_name.startswith(prefix) and _RENAMED_BY_OTHERS.fullmatch(other_name, len(name) + 2):
             # May be deleted: all it can do is replace what was just committed.
             _unlink_if_there(os.path.join(directory, other_name))
     return os.path.samefile(temporary, path)

@@ -19,7 +19,7 @@ from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import ClosedFile
 from paimon_sink.storage.store import Output
-from paimon_sink.write.encoding import MIN_SAMPLE_ROWS, dictionary_columns
+from paimon_sink.write.encoding import MIN_SAMPLE_ROWS, compact_encodings, dictionary_columns
 
 __all__ = ["FULL_SHARE", "RollingFile", "TaskAttempt"]
 
@@ -43,11 +43,19 @@ class TaskAttempt:
     schema: pa.Schema
     attempt_id: str
     target_bytes: int
+    compact: bool = False
+    """Whether columns without a dictionary get the encodings that not every reader knows."""
     bytes_a_row: float | None = None
     dictionaries: list[str] | None = None
     """Columns that get a dictionary, once there were enough rows to judge. Until then, all."""
     paths: list[str] = field(default_factory=list)
     """Every file ever opened, so that a failed write can remove them all."""
+
+    @property
+    def encodings(self) -> dict[str, str] | None:
+        if not self.compact or self.dictionaries is None:
+            return None
+        return compact_encodings(self.schema, self.dictionaries) or None
 
     def next_path(self, partition: tuple[Any, ...]) -> str:
         path = self.table.files.new_path(partition, attempt=self.attempt_id, number=len(self.paths))
@@ -133,6 +141,7 @@ class _OpenFile:
                 compression=table.files.compression,
                 compression_level=table.files.compression_level,
                 use_dictionary=True if attempt.dictionaries is None else attempt.dictionaries,
+                column_encoding=attempt.encodings,
                 write_page_index=True,
                 store_schema=False,
                 metadata_collector=self._footers,

@@ -43,10 +43,13 @@ def write_task(
     clock: Clock | None = None,
     event_time: EventTime | None = None,
     planned: Moment | None = None,
+    compact: bool = False,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can."""
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
-    attempt = TaskAttempt(table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes)
+    attempt = TaskAttempt(
+        table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
+    )
     fan_out = FanOut(attempt, limits or Limits())
     tracker = _EventTimeTracker(event_time, clock or SystemClock())
     reached(Step.WRITE_STARTED)

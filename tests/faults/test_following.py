@@ -473,8 +473,9 @@ def test_a_long_backlog_comes_in_bounded_batches_with_compactions_among_it(lake:
 
 
 @pytest.mark.fault(59)
-def test_a_backlog_of_a_thousand_snapshots_in_memory(memory_lake: Lake) -> None:
-    _follow_backlog(memory_lake, 1000)
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_backlog_of_many_snapshots_in_memory(memory_lake: Lake, count: int) -> None:
+    _follow_backlog(memory_lake, count)
 
 
 def _follow_backlog(lake: Lake, count: int) -> None:

@@ -14,7 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.iceberg.catalogs import Tables, tables
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
-from paimon_sink.formats.iceberg.ledger import ancestors
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.table import IcebergTable
 from paimon_sink.storage.remote import RemoteStore

@@ -15,12 +15,67 @@ ENTRIES = "paimon_sink/formats/iceberg/entries.py"
 LEDGER = "paimon_sink/formats/iceberg/ledger.py"
 CATALOGS = "paimon_sink/formats/iceberg/catalogs.py"
 
+KEPT = "tests/formats/test_iceberg_kept.py"
+REST = "tests/formats/test_iceberg_rest_snapshots.py"
+KEPT_TEXT = "paimon_sink/formats/iceberg/kept_text.py"
+
 ICEBERG_MUTANTS = (
+    Mutant(
+        "iceberg-unknown-fields-lost",
+        "what pyiceberg does not know of the metadata is kept",
+        KEPT_TEXT,
+        "        unknown = {key: value for key, value in found.items() if key not in plain and key not in after}\n",
+        "        unknown: Json = {}\n",
+        (f"{KEPT}::test_a_commit_leaves_what_pyiceberg_would_and_all_it_does_not_know",),
+    ),
+    Mutant(
+        "iceberg-cut-in-a-string",
+        "a list is cut out of the text only where its end is sure",
+        KEPT_TEXT,
+        "    if end < 0 or not text[end + 3 : end + 4].isalpha():\n",
+        "    if end < 0:\n",
+        (f"{KEPT}::test_whatever_stands_in_it_reads_as_pyiceberg_reads_it",),
+    ),
+    Mutant(
+        "iceberg-links-of-another-order",
+        "parents are read off the text only where each snapshot has them where they are looked for",
+        KEPT_TEXT,
+        "        if all(count == self.text.count(key) for count, key in counts):\n",
+        "        if matches:\n",
+        (f"{KEPT}::test_whatever_stands_in_it_reads_as_pyiceberg_reads_it",),
+    ),
+    Mutant(
+        "iceberg-escaped-names-absent",
+        "a name that may be escaped is looked for in every snapshot",
+        KEPT_TEXT,
+        "        return not _NEVER_ESCAPED.fullmatch(text) or ",
+        "        return ",
+        (f"{KEPT}::test_a_name_that_engines_spell_differently_may_be_anywhere",),
+    ),
+    Mutant(
+        "iceberg-removal-from-some-snapshots",
+        "snapshots are removed from metadata that has all of them",
+        CATALOGS,
+        "files_on_record(self._known, slim_only=_only_adds(updates))",
+        "files_on_record(self._known, slim_only=True)",
+        (f"{KEPT}::test_what_a_newer_engine_wrote_is_there_after_our_commits",),
+    ),
+    Mutant(
+        "iceberg-named-snapshots-for-all",
+        "what a REST catalog left out is asked for before it counts as expired",
+        CATALOGS,
+        "rest=self._all_kept if self._has_named_only else None",
+        "rest=None",
+        (
+            f"{REST}::test_a_replayed_batch_is_in_once_though_others_wrote_since",
+            f"{REST}::test_history_and_reads_of_the_past_see_every_snapshot",
+        ),
+    ),
     Mutant(
         "iceberg-metadata-names-believed",
         "only metadata whose name never comes again is known without reading it",
         "paimon_sink/formats/iceberg/file_io.py",
-        "        if _NEVER_AGAIN.search(location):\n",
+        "        if _NEVER_AGAIN.search(file.location):\n",
         "        if True:\n",
         (
             "tests/formats/test_iceberg_catalogs.py::"
@@ -73,7 +128,7 @@ ICEBERG_MUTANTS = (
         "iceberg-property-believed-after-rollback",
         "a ledger line is checked against the snapshots of its branch",
         LEDGER,
-        "        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):\n",
+        "        if is_cut_off and (lowest is None or abs(number) < lowest):\n",
         "        if is_cut_off:\n",
         (f"{LEDGERS}::test_a_batch_that_was_rolled_back_and_expired_is_not_taken_for_in",),
     ),

@@ -18,7 +18,34 @@ LEDGER = "paimon_sink/formats/iceberg/ledger.py"
 CLEANING = "paimon_sink/maintain/clean.py"
 PRESENCE = "paimon_sink/commit/presence.py"
 
+OWN = "tests/maintain/test_own_retention.py"
+
 MAINTENANCE_MUTANTS = (
+    Mutant(
+        "expiry-by-who-only-writes",
+        "a table that is only written to is expired by others",
+        "paimon_sink/formats/paimon/retention.py",
+        "    if options.get(_WRITE_ONLY",
+        "    if False and options.get(_WRITE_ONLY",
+        (f"{OWN}::test_who_only_writes_expires_nothing",),
+    ),
+    Mutant(
+        "expiry-from-its-own-time",
+        "by its table a snapshot stays for so long after another took its place",
+        "paimon_sink/maintain/expire.py",
+        "pairwise(snapshots) if retention.from_next else",
+        "pairwise(snapshots) if False else",
+        (f"{OWN}::test_the_same_snapshots_go_as_in_java",),
+    ),
+    Mutant(
+        "expiry-never-means-nothing",
+        "never removes none, whatever the table says",
+        "paimon_sink/maintain/after_commit.py",
+        "    if options.expire_older_than_ms == NEVER_MS:\n        return\n"
+        "    if options.expire_older_than_ms is not None:\n",
+        "    if options.expire_older_than_ms not in (None, NEVER_MS):\n",
+        (f"{OWN}::test_there_are_ways_to_keep_them",),
+    ),
     Mutant(
         "expiry-takes-the-ledger",
         "the newest snapshot with a ledger stays",

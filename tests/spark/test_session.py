@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import paimon_sink
+from paimon_sink.spark.session import MAX_BYTES, MAX_ROWS
 from tests.spark.support import load, save
 from tests.support.lake import Lake
 
@@ -62,3 +64,91 @@ def test_registering_twice_changes_nothing(spark: SparkSession, local_lake: Lake
 
     assert spark.conf.getAll == settings
     assert load(spark, local_lake).count() == 3
+
+
+@pytest.fixture
+def untuned(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session that nobody chose a limit of Arrow batches for."""
+    before = {key: spark.conf.get(key, None) for key in (MAX_BYTES, MAX_ROWS)}
+    for key in before:
+        spark.conf.unset(key)
+    yield spark
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+@pytest.mark.everywhere
+@pytest.mark.smoke
+def test_registering_has_spark_end_its_batches_by_rows(untuned: SparkSession) -> None:
+    paimon_sink.register(untuned)
+
+    assert untuned.conf.get(MAX_BYTES) == "2147483647"
+    assert untuned.conf.get(MAX_ROWS) == "500"
+
+
+@pytest.mark.everywhere
+@pytest.mark.smoke
+def test_a_session_is_left_alone_where_it_is_asked_for(untuned: SparkSession) -> None:
+    paimon_sink.register(untuned, tune=False)
+
+    assert untuned.conf.get(MAX_BYTES, None) is None
+    assert untuned.conf.get(MAX_ROWS, None) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "then"),
+    [
+        ({MAX_BYTES: "1000000"}, {MAX_BYTES: "1000000", MAX_ROWS: None}),
+        ({MAX_ROWS: "50"}, {MAX_BYTES: "2147483647", MAX_ROWS: "50"}),
+        ({MAX_ROWS: "0"}, {MAX_BYTES: None, MAX_ROWS: "0"}),
+    ],
+    ids=["bytes", "rows", "any number of rows"],
+)
+def test_what_the_session_chose_stays(untuned: SparkSession, own: dict[str, str], then: dict[str, str | None]) -> None:
+    for key, value in own.items():
+        untuned.conf.set(key, value)
+
+    paimon_sink.register(untuned)
+
+    assert {key: untuned.conf.get(key, None) for key in then} == then
+
+
+WIDE_ROWS = """
+import sys
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr
+import paimon_sink
+
+table, rows, size, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.memory", "3g")
+if limit != "none":
+    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", limit)
+spark = builder.getOrCreate()
+paimon_sink.register(spark)
+wide = spark.range(0, rows, 1, 1).select("id", expr(f"repeat(cast(id % 10 as string), {size})").alias("text"))
+wide.write.format("pwc").mode("append").save(table)
+back = spark.read.format("pwc").option("columns", "id").load(table)
+print("rows:", back.count())
+"""
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("processes")
+@pytest.mark.parametrize(
+    ("rows", "size", "limit"),
+    [(1_200, 1_000_000, "none"), (120, 10_000_000, "25")],
+    ids=["1 MB", "10 MB, with a limit of rows"],
+)
+def test_wide_rows_are_written_in_bounded_memory(tmp_path: Path, rows: int, size: int, limit: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WIDE_ROWS, str(tmp_path / "table"), str(rows), str(size), limit],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"rows: {rows}" in done.stdout

@@ -15,16 +15,19 @@ class UpkeepOptions(OptionGroup):
 
     expire_older_than_ms: int | None = option(
         "expire.olderThan",
-        parse=values.duration_ms(at_least="0s", at_most="36500d"),
-        default_note="never",
+        parse=values.duration_ms_or_never(at_least="0s", at_most="36500d"),
+        default_note="as the table says",
         doc=(
-            "After each commit, remove snapshots older than this that are not among the newest `expire.keepLast`. "
-            "What tags, branches, consumers and the ledger need stays. A failure is logged and never fails the batch."
+            "After each commit, remove snapshots older than this that are not among the newest `expire.keepLast`; "
+            "`never` removes none. Without it a Paimon table's own options hold, as they do for Java: "
+            "`snapshot.time-retained` (1 h), `snapshot.num-retained.min` (10) and `.max`, `snapshot.expire.limit` "
+            "(50), and none with `write-only`; an Iceberg table keeps all. What tags, branches, consumers and the "
+            "ledger need stays. A failure is logged and never fails the batch."
         ),
         example="1d",
         purposes=WRITES,
     )
-    """None: snapshots are not expired after commits."""
+    """None: as the table says. ``NEVER_MS``: none."""
     expire_keep_last: int = option(
         "expire.keepLast",
         parse=values.count(at_least=1, at_most=1_000_000),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from paimon_sink.core import option_values as values
 from paimon_sink.core.option_fields import WRITES, OptionGroup, Section, option
 
@@ -30,6 +32,18 @@ class WriteOptions(OptionGroup):
         purposes=WRITES,
     )
     """None when the user did not choose, so that an existing table's own codec can win."""
+    encoding: Literal["standard", "compact"] = option(
+        "encoding",
+        parse=values.choice("standard", "compact"),
+        default="standard",
+        doc=(
+            "`compact`: columns that get no dictionary are written as differences (whole numbers, dates, times) or "
+            "byte by byte (floats). Smaller files for readers that know these encodings of Parquet 2 "
+            "([which do](performance.md#encodings))."
+        ),
+        example="compact",
+        purposes=WRITES,
+    )
     watermark_column: str | None = option(
         "watermarkColumn",
         parse=values.column,

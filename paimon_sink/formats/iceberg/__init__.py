@@ -2,6 +2,7 @@
 
 * ``format``, ``features``: opens and creates tables, and refuses by name what cannot be written safely.
 * ``catalogs``, ``catalog_options``, ``file_io``: the catalog a table is found in, and its files through our stores.
+* ``kept_text``, ``kept``, ``answers``: snapshots that are merely kept stay text, in files and in answers of REST.
 * ``table`` puts the parts of the contract together; they share one ``handle``.
 * ``files``, ``entries``, ``metrics``: data files: their paths, their statistics, their entries in commit messages.
 * ``commits``, ``commit``, ``build``, ``prepared``: a commit, the manifests it writes, and the request it sends.

@@ -16,8 +16,9 @@ from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, Proble
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.kinds import kind_of
-from paimon_sink.formats.iceberg.ledger import ancestors, stored_ledger
+from paimon_sink.formats.iceberg.ledger import stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import IcebergSnapshotInfo, snapshot_info
 from paimon_sink.formats.ledger import Ledger, LedgerEntry

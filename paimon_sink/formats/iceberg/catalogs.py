@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +22,7 @@ from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    RESTError,
     TableAlreadyExistsError,
     ValidationError,
 )
@@ -29,18 +30,30 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    RemovePropertiesUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
 
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.option_secrets import names_a_secret
 from paimon_sink.core.places import is_rest
+from paimon_sink.formats.iceberg.answers import slim_answers
 from paimon_sink.formats.iceberg.catalog_options import name_problems, namespace_problems, spelt
-from paimon_sink.formats.iceberg.file_io import FILE_IO, Record, StoreFileIO, as_uri, files_on_record
+from paimon_sink.formats.iceberg.file_io import FILE_IO, MetadataFile, Record, StoreFileIO, as_uri, files_on_record
+from paimon_sink.formats.iceberg.kept import with_kept
+from paimon_sink.formats.iceberg.kept_text import KeptText
 from paimon_sink.storage.location import LOCAL, parse_location
 
 __all__ = ["CatalogConflictError", "Tables", "tables"]
 
+LOADING_MODE, NAMED_ONLY = "snapshot-loading-mode", "refs"
+"""Asks a REST catalog for no other snapshots than those that branches and tags name. It may send all the same."""
 _EMBEDDED = "catalog.db"
 _LOCK_TIMEOUT_S = 60
 _OPEN_TRIES = 5
@@ -69,6 +82,8 @@ def tables(options: TableOptions) -> Tables:
     if embedded is not None:
         database = embedded.replace("%", "%25").replace("?", "%3F")
         properties |= {"type": "sql", "uri": f"sqlite:///{database}?timeout={_LOCK_TIMEOUT_S}"}
+    elif is_rest(properties):
+        properties.setdefault(LOADING_MODE, "all" if properties.get("uri", "") in _answer_whole else NAMED_ONLY)
     if properties.get("type", "").lower() == "sql" or not is_rest(properties):
         warehouse = as_uri(warehouse)
         properties.setdefault("pool_pre_ping", "true")
@@ -121,7 +136,8 @@ class Tables:
         self._identifier = identifier
         self._label = label
         self._embedded = embedded
-        self._known: dict[str, bytes] = {}
+        self._has_named_only = is_rest(properties) and properties.get(LOADING_MODE) == NAMED_ONLY
+        self._known: dict[str, MetadataFile] = {}
 
     def unused(self, conflict: CatalogConflictError) -> tuple[str, ...]:
         """What a refused commit wrote and nobody points to. Empty where that is not known."""
@@ -158,6 +174,7 @@ class Tables:
                     f"Cannot read the metadata {file} of {self._label} ({self._scrub(reason)[:300]}). Nothing was "
                     "committed. Restore it."
                 ) from self._shown(error, reason)
+        table.metadata = _whole(table.metadata, record, rest=self._all_kept if self._has_named_only else None)
         if not isinstance(table.io, StoreFileIO):
             # A property of the table asks for another file access; its files are ours to reach all the same.
             table.io = StoreFileIO(table.io.properties)
@@ -189,32 +206,61 @@ class Tables:
         self, table: NativeTable, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> TableMetadata:
         """Publish, once: nobody below tries again. A conflict carries what was written all the same."""
-        with self._asking(), files_on_record(self._known) as record:
+        with self._asking(), files_on_record(self._known, slim_only=_only_adds(updates)) as record:
             try:
-                return self._catalog().commit_table(table, requirements, updates).metadata
+                return _whole(self._catalog().commit_table(table, requirements, updates).metadata, record)
             except CommitFailedException as error:
                 raise CatalogConflictError(tuple(record.written)) from error
 
     # ------------------------------------------------------------ inside
+
+    def _all_kept(self) -> KeptText:
+        """Every snapshot, from a catalog that was asked for those that branches and tags name."""
+        with self._asking(), files_on_record({}) as record:
+            metadata = self._asked_for_all().load_table(self._identifier).metadata
+            if record.slim is not None:
+                return record.slim.kept
+            return KeptText(",".join(snapshot.model_dump_json() for snapshot in metadata.snapshots))
+
+    def _asked_for_all(self) -> Catalog:
+        return self._catalog_of({**self._properties, LOADING_MODE: "all"})
 
     def _loaded(self, record: Record) -> NativeTable:
         """As the catalog has it. Old metadata files are deleted, and one may be gone before it is read."""
         missing: list[str] = []
         while True:
             try:
-                return self._catalog().load_table(self._identifier)
+                return self._answered(record)
             except FileNotFoundError:
                 named = record.read[-1] if record.read else ""
                 if named in missing:
                     raise
                 missing.append(named)
 
+    def _answered(self, record: Record) -> NativeTable:
+        """With the snapshots that branches and tags name where the server can do that, and else with all."""
+        if not self._has_named_only:
+            return self._catalog().load_table(self._identifier)
+        with suppress(RESTError):
+            table = self._catalog().load_table(self._identifier)
+            if record.slim is not None:
+                return table
+        # Nobody could tell later what is left out of it; or the server knows the question, and fails at it.
+        table = self._asked_for_all().load_table(self._identifier)
+        self._has_named_only = False
+        self._properties[LOADING_MODE] = "all"
+        _answer_whole.add(self._properties.get("uri", ""))
+        return table
+
     def _catalog(self) -> Catalog:
+        return self._catalog_of(self._properties)
+
+    def _catalog_of(self, properties: Mapping[str, str]) -> Catalog:
         # A process keeps its catalogs: opening one costs requests, and a commit opens the table more than once.
-        key = (os.getpid(), self._name, self._embedded_file(), tuple(sorted(self._properties.items())))
+        key = (os.getpid(), self._name, self._embedded_file(), tuple(sorted(properties.items())))
         with _lock:
             if key not in _catalogs:
-                _catalogs[key] = self._open()
+                _catalogs[key] = slim_answers(self._open(properties))
                 if len(_catalogs) > _KEPT_CATALOGS:
                     _, oldest = _catalogs.popitem(last=False)
                     with suppress(Exception):
@@ -229,10 +275,10 @@ class Tables:
         status = os.stat(self._embedded)
         return status.st_dev, status.st_ino
 
-    def _open(self) -> Catalog:
+    def _open(self, properties: Mapping[str, str]) -> Catalog:
         for attempt in range(1, _OPEN_TRIES + 1):
             try:
-                return load_catalog(self._name, **self._properties)
+                return load_catalog(self._name, **properties)
             except Exception:
                 # Two processes that open a new SQLite catalog at once both try to create its tables.
                 if self._embedded is None or attempt == _OPEN_TRIES:
@@ -262,6 +308,24 @@ class Tables:
         return _LOGIN.sub(f"{_HIDDEN}@", text)
 
 
+def _whole(metadata: TableMetadata, record: Record, *, rest: Callable[[], KeptText] | None = None) -> TableMetadata:
+    """With the snapshots that were left out when it was read."""
+    return metadata if record.slim is None else with_kept(metadata, record.slim, rest=rest)
+
+
+def _only_adds(updates: tuple[TableUpdate, ...]) -> bool:
+    """Whether the updates need no other snapshots than those that branches and tags name."""
+    added = {update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshotUpdate)}
+    return all(
+        update.snapshot_id in added
+        if isinstance(update, SetSnapshotRefUpdate)
+        else isinstance(update, AddSnapshotUpdate | SetPropertiesUpdate | RemovePropertiesUpdate)
+        for update in updates
+    )
+
+
+_answer_whole: set[str] = set()
+"""Catalogs that failed to answer with some of the snapshots."""
 _catalogs: OrderedDict[Any, Catalog] = OrderedDict()
 _lock = threading.Lock()
 

@@ -149,7 +149,12 @@ class IcebergCommit(Commit[IcebergHead]):
         """Table properties to set and to remove with the snapshot."""
         branch, metadata = self._handle.branch, head.native.metadata
         to_set, to_remove = ledger_changes(
-            head.stored, draft.ledger, branch=branch, metadata=metadata, table=self._handle.label
+            head.stored,
+            draft.ledger,
+            branch=branch,
+            metadata=metadata,
+            table=self._handle.label,
+            next_snapshot_id=head.next_snapshot_id,
         )
         if draft.watermark_ms is not None:
             to_set |= watermark_property(draft.watermark_ms, branch=branch, metadata=metadata)

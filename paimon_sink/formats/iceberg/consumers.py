@@ -28,7 +28,7 @@ from paimon_sink.core.properties import CONSUMER_OF
 from paimon_sink.core.strict_json import as_count, as_text, read_json
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.ledger import ancestors
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.lineage import Consumer, Consumers
 
 _TAG = "pwc-consumer-"

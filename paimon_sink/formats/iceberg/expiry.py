@@ -36,7 +36,8 @@ from paimon_sink.formats.iceberg.consumers import consumer_tag, consumers_in, ne
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.ledger import ancestors, ledger_after_expiry
+from paimon_sink.formats.iceberg.kept import ancestors
+from paimon_sink.formats.iceberg.ledger import ledger_after_expiry
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 from paimon_sink.formats.values import Expired, SnapshotLineage

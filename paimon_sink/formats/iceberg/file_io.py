@@ -6,18 +6,23 @@ Iceberg names files by URI, our stores name local ones by plain path. Iceberg do
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
 from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
+from paimon_sink.formats.iceberg.kept_text import SlimMetadata, keep_unknown, slim
 from paimon_sink.storage.location import LOCAL, parse_location
 from paimon_sink.storage.open import open_store
 from paimon_sink.storage.settings import StorageSettings
@@ -32,35 +37,102 @@ _NEVER_AGAIN = re.compile(r"/\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.\w+
 """Metadata files of a table whose name holds a uuid: they never change. ``v2.metadata.json`` may be of a new table."""
 
 
+_TABLE_METADATA = re.compile(r"(\.gz\.metadata\.json|\.metadata\.json(\.gz)?)$")
+
+
+@dataclass(frozen=True)
+class MetadataFile:
+    """A file of table metadata as it was read or written."""
+
+    location: str
+    data: bytes
+
+    @cached_property
+    def slim(self) -> SlimMetadata | None:
+        """None where only pyiceberg should judge it."""
+        try:
+            return slim(self._unpacked().decode())
+        except (ValueError, OSError):
+            return None
+
+    @cached_property
+    def slim_data(self) -> bytes:
+        """What a reader gets who needs no more than the snapshots that branches and tags name."""
+        return self.data if self.slim is None else self._packed(self.slim.text)
+
+    def followed_by(self, location: str, data: bytes, *, slim_only: bool) -> MetadataFile:
+        """The file to write after this one, where pyiceberg would write ``data``: with all that it did not read."""
+        after = json.loads(MetadataFile(location, data)._unpacked())
+        if not slim_only or self.slim is None:
+            found = self._unpacked()
+            text = json.dumps(keep_unknown(json.loads(found), _plain(found.decode()), after), separators=(",", ":"))
+            return MetadataFile(location, MetadataFile(location, b"")._packed(text))
+        following = self.slim.followed_by(after, _plain(self.slim.text))
+        file = MetadataFile(location, MetadataFile(location, b"")._packed(following.whole()))
+        file.__dict__["slim"] = following
+        return file
+
+    def _unpacked(self) -> bytes:
+        return gzip.decompress(self.data) if ".gz" in self.location.rpartition("/")[2] else self.data
+
+    def _packed(self, text: str) -> bytes:
+        data = text.encode()
+        return gzip.compress(data) if ".gz" in self.location.rpartition("/")[2] else data
+
+
+def _plain(text: str) -> Any:
+    """What pyiceberg would write of a file that it did not change."""
+    return json.loads(TableMetadataUtil.parse_raw(text).model_dump_json())
+
+
 @dataclass
 class Record:
     """The locations that were read and written, in their order."""
 
     read: list[str] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
-    cached: dict[str, bytes] = field(default_factory=dict)
+    cached: dict[str, MetadataFile] = field(default_factory=dict)
     """The last metadata file, by its location."""
+    slim_only: bool = True
+    """Whether readers get no more than the snapshots that branches and tags name."""
+    metadata: MetadataFile | None = None
+    """The metadata file that was read or written last."""
+    answered: SlimMetadata | None = None
+    """The metadata that a catalog answered last, where it answers with it."""
 
-    def cache(self, location: str, data: bytes) -> None:
-        if _NEVER_AGAIN.search(location):
+    @property
+    def slim(self) -> SlimMetadata | None:
+        """The metadata that was read, written or answered, in two. None where it went to pyiceberg whole."""
+        if not self.slim_only:
+            return None
+        return self.answered if self.metadata is None else self.metadata.slim
+
+    def note(self, file: MetadataFile) -> None:
+        self.metadata = file
+        if _NEVER_AGAIN.search(file.location):
             self.cached.clear()
-            self.cached[location] = data
+            self.cached[file.location] = file
 
 
 _on_record: ContextVar[Record | None] = ContextVar("on_record", default=None)
 
 
+def record() -> Record | None:
+    """The record of the block that this runs in."""
+    return _on_record.get()
+
+
 @contextmanager
-def files_on_record(cached: dict[str, bytes]) -> Iterator[Record]:
+def files_on_record(cached: dict[str, MetadataFile], *, slim_only: bool = True) -> Iterator[Record]:
     """What is read and written inside the block, by whatever file access a catalog opens for itself.
 
     A catalog reads the metadata of a table anew each time it is asked. What is ``cached`` from the last time is not
     fetched again.
     """
-    record = Record(cached=cached)
-    token = _on_record.set(record)
+    made = Record(cached=cached, slim_only=slim_only)
+    token = _on_record.set(made)
     try:
-        yield record
+        yield made
     except BaseException:
         # It may be what was cached that made no sense. The next time reads it anew.
         cached.clear()
@@ -137,13 +209,11 @@ class _File(InputFile, OutputFile):
 
     def _whole(self, on_record: Record | None) -> bytes:
         """By one request, or by none."""
-        cached = None if on_record is None else on_record.cached.get(self.location)
-        if cached is not None:
-            return cached
-        data = self._store.read(self._path)
-        if on_record is not None:
-            on_record.cache(self.location, data)
-        return data
+        if on_record is None or not _TABLE_METADATA.search(self.location):
+            return self._store.read(self._path)
+        file = on_record.cached.get(self.location) or MetadataFile(self.location, self._store.read(self._path))
+        on_record.note(file)
+        return file.slim_data if on_record.slim_only else file.data
 
     def to_input_file(self) -> InputFile:
         return self
@@ -154,12 +224,16 @@ class _File(InputFile, OutputFile):
 
     def put(self, data: bytes) -> None:
         on_record = _on_record.get()
+        is_metadata = on_record is not None and _TABLE_METADATA.search(self.location) is not None
+        file = MetadataFile(self.location, data)
+        if on_record is not None and is_metadata and on_record.metadata is not None:
+            file = on_record.metadata.followed_by(self.location, data, slim_only=on_record.slim_only)
         if on_record is not None:
             on_record.written.append(self.location)
-        self._store.write(self._path, data)
-        self._written = len(data)
-        if on_record is not None:
-            on_record.cache(self.location, data)
+        self._store.write(self._path, file.data)
+        self._written = len(file.data)
+        if on_record is not None and is_metadata:
+            on_record.note(file)
 
 
 class _Whole:

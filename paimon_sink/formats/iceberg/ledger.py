@@ -33,6 +33,13 @@ from paimon_sink.core.properties import (
     WATERMARK_OF,
 )
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
+from paimon_sink.formats.iceberg.kept import (
+    ancestor_ids,
+    ancestors,
+    lowest_number,
+    mentions,
+    standing,
+)
 from paimon_sink.formats.iceberg.silent import SilentUsers
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_from, extras_of
 
@@ -46,19 +53,19 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     stored = stored_ledger(metadata.properties, branch=branch, table=table)
     entries = dict(stored.entries)
     own = entries.pop(commit_user, None)
-    line = list(ancestors(metadata, head))
-    newest = _newest_of(line, commit_user, own)
-    if newest is None and own is not None:
-        number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
-        is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
-        if is_cut_off and (not line or abs(number) < (line[-1].sequence_number or 0)):
-            # Expired from below the line, not rolled back: only the property still knows.
-            newest = own
+    newest = _newest_of(_line_with(metadata, head, commit_user, own), commit_user, own)
     if newest is not None:
         return Ledger({**entries, commit_user: newest})
+    lowest = lowest_number(metadata, head)
+    if own is not None:
+        number = _sequence_number(metadata.properties[ledger_key(branch, commit_user)])
+        is_cut_off = number < 0 or metadata.snapshot_by_id(own.snapshot_id) is None
+        if is_cut_off and (lowest is None or abs(number) < lowest):
+            # Expired from below the line, not rolled back: only the property still knows.
+            return Ledger({**entries, commit_user: own})
     # Rolled back to before the user's batches, silent for long, or only other branches know the user. Nothing is lost
     # if the line goes back to the table's first snapshot.
-    goes_back = not line or (line[-1].sequence_number or 0) <= 1
+    goes_back = lowest is None or lowest <= 1
     if goes_back:
         return Ledger(entries)
     # What they say was tried, and may have been in what expired.
@@ -66,6 +73,14 @@ def read_ledger(metadata: TableMetadata, *, branch: str, head: Snapshot | None, 
     silent = _all_silent(metadata.properties, table=table)
     register = Register.CUT if any(branch.forgot_some for branch in silent) else Register.WHOLE
     return Ledger(entries, complete=False, claims=claims, register=register)
+
+
+def _line_with(
+    metadata: TableMetadata, head: Snapshot | None, user: str, own: LedgerEntry | None
+) -> Iterator[Snapshot]:
+    """The snapshots of a line, unless none of them can be the user's."""
+    is_in_sight = own is not None and metadata.snapshot_by_id(own.snapshot_id) is not None
+    return ancestors(metadata, head) if is_in_sight or mentions(metadata, user) else iter(())
 
 
 def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> Ledger:
@@ -81,16 +96,26 @@ def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> 
 
 
 def ledger_changes(
-    before: Ledger, after: Ledger, *, branch: str, metadata: TableMetadata, table: str
+    before: Ledger,
+    after: Ledger,
+    *,
+    branch: str,
+    metadata: TableMetadata,
+    table: str,
+    next_snapshot_id: int | None = None,
 ) -> tuple[dict[str, str], list[str]]:
-    """Properties to set and to remove for ``after`` to stand where ``before`` stood."""
+    """Properties to set and to remove for ``after`` to stand where ``before`` stood.
+
+    ``next_snapshot_id`` is that of the snapshot they are set with, which nobody has to look for.
+    """
     left = {user: entry for user, entry in before.entries.items() if user not in after.entries}
     gone = {ledger_key(branch, user) for user in left}
     to_set, to_remove = _after_rollback(metadata, branch=branch, table=table)
     to_set = {key: text for key, text in to_set.items() if key not in gone}
     for user, entry in after.entries.items():
         if before.entries.get(user) != entry:
-            to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
+            number = metadata.next_sequence_number() if entry.snapshot_id == next_snapshot_id else None
+            to_set[ledger_key(branch, user)] = _encoded(entry, metadata, number=number)
     key = SILENT_USERS_OF + _quoted(branch)
     silent = _silent(metadata.properties, key, table=table)
     changed = silent.changed(left=left, came_back=after.entries.keys() - before.entries.keys())
@@ -132,11 +157,12 @@ def _after_rollback(metadata: TableMetadata, *, branch: str, table: str) -> tupl
     While the snapshots are there, they show it. They may expire, and what was rolled back would pass for expired.
     """
     stored = stored_ledger(metadata.properties, branch=branch, table=table).entries
-    standing = {snapshot.snapshot_id for snapshot in metadata.snapshots}
-    beside = {user for user, entry in stored.items() if entry.snapshot_id in standing}
-    if beside:
-        line = {snapshot.snapshot_id for snapshot in ancestors(metadata, _head(metadata, branch))}
-        beside = {user for user in beside if stored[user].snapshot_id not in line}
+    head = _head(metadata, branch)
+    # The last writer stands at the head; for one writer alone nothing has to be looked up.
+    others = {entry.snapshot_id for entry in stored.values()} - ({head.snapshot_id} if head is not None else set())
+    there = standing(metadata, others)
+    aside = there - set(ancestor_ids(metadata, head)) if there else set()
+    beside = {user for user, entry in stored.items() if entry.snapshot_id in aside}
     return _branch_after(metadata, branch, sorted(beside), frozenset(), table=table) if beside else ({}, [])
 
 
@@ -215,24 +241,20 @@ def _never_left(silent: str | None, user: str) -> bool:
     return users.claim_of(user) is None and not users.forgot_some
 
 
-def ancestors(metadata: TableMetadata, head: Snapshot | None) -> Iterator[Snapshot]:
-    """The snapshots a branch stands on, newest first, as far as they have not expired."""
-    by_id = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
-    while head is not None:
-        yield head
-        head = None if head.parent_snapshot_id is None else by_id.get(head.parent_snapshot_id)
-
-
 def watermark_on(metadata: TableMetadata, head: Snapshot | None, *, branch: str) -> int | None:
     """How far the newest snapshot says that event time has come, of those that say so."""
-    line = list(ancestors(metadata, head))
+    # Whatever snapshot first said so set a property of its branch, too.
+    was_ever_said = any(key.startswith(WATERMARK_OF) for key in metadata.properties)
+    line = ancestors(metadata, head) if was_ever_said and mentions(metadata, WATERMARK) else iter(())
     for snapshot in line:
         if (watermark_ms := watermark_of(properties_of(snapshot))) is not None:
             return watermark_ms
     stored, _, number = metadata.properties.get(watermark_key(branch), "").partition("@")
+    if _watermark(stored) is None:
+        return None
     # Expired from below the line, not rolled back: only the property still knows.
-    is_below = not line or (_watermark(number) or 0) < (line[-1].sequence_number or 0)
-    return _watermark(stored) if is_below else None
+    lowest = lowest_number(metadata, head)
+    return _watermark(stored) if lowest is None or (_watermark(number) or 0) < lowest else None
 
 
 def watermark_of(properties: Mapping[str, str]) -> int | None:

@@ -18,7 +18,7 @@ from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.formats.iceberg.added import added_files
 from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.ledger import ancestors
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.read import plan_files, splits_of, tasks_of
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info

@@ -9,7 +9,7 @@ from paimon_sink.formats.contract import Upkeep
 from paimon_sink.formats.iceberg.audit import IcebergAudit
 from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergExpirySource
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.ledger import ancestors
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 from paimon_sink.formats.values import Expired, SnapshotInfo
 

@@ -10,7 +10,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot, SnapshotLogEntry
 
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError
-from paimon_sink.formats.iceberg.ledger import ancestors
+from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.values import SnapshotRange
 from paimon_sink.formats.versions import (
     Versions,

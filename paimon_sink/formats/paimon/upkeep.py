@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paimon_sink.formats.contract import Upkeep
+from paimon_sink.formats.expiry import TableRetention
 from paimon_sink.formats.paimon.audit import PaimonAudit
 from paimon_sink.formats.paimon.expiry import PaimonExpiry, PaimonExpirySource
 from paimon_sink.formats.paimon.handle import PaimonHandle
+from paimon_sink.formats.paimon.retention import table_retention
 from paimon_sink.formats.paimon.snapshot_info import snapshot_infos
 from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo
 from paimon_sink.formats.values import Expired, SnapshotInfo
@@ -26,6 +28,9 @@ class PaimonUpkeep(Upkeep):
 
     def expiry_source(self) -> PaimonExpirySource:
         return PaimonExpirySource(self._handle)
+
+    def own_retention(self) -> TableRetention | None:
+        return table_retention(self._handle.native.table_schema.options, table=self._handle.label)
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         return PaimonExpiry(self._handle).expire(snapshot_ids)
