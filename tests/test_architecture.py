@@ -30,12 +30,14 @@ ROOMS: dict[str, set[str]] = {
     "write": {"formats", "storage", "core"},
     "commit": {"formats", "core"},
     "read": {"formats", "core"},
+    # A stream reads what a batch reads, a piece at a time.
+    "follow": {"read", "formats", "core"},
     # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
     "maintain": {"write", "commit", "formats", "storage", "core"},
     "listen": {"formats", "storage", "core"},
     # The composition of a writer from its options, for Spark and for whoever has none.
     "sink": {"write", "commit", "maintain", "listen", "formats", "core"},
-    "spark": {"sink", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    "spark": {"sink", "write", "commit", "read", "follow", "maintain", "listen", "formats", "storage", "core"},
     "cli": {"", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     # The contract suite, for whoever tests a format. No room may import it.
     "testing": {"sink", "commit", "formats", "storage", "core"},

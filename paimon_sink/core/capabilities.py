@@ -56,6 +56,7 @@ class Capabilities:
     filtered_reads: Annotated[
         Feature, "read only some rows ([`where`](where.md), `partition.<column>`), other files are not opened"
     ] = NO
+    followed: Annotated[Feature, "[following](following.md) a table as a stream (`spark.readStream`)"] = NO
     spark_pushdown: Annotated[Feature, "Spark's own filter pushdown"] = NO
     statistics: Annotated[Feature, "other readers skip files by statistics"] = NO
     partition_transforms: Annotated[Feature, "partition transforms"] = NO

@@ -20,6 +20,9 @@
         ├── FilesReplacedError       files that a compaction read are no longer in the table
         ├── SnapshotExpiredError     a snapshot that a read asks for is gone
         ├── SourceChangedError       a snapshot in the range of a read took rows out
+        ├── SourceSchemaChangedError a table that a stream follows has other columns from here on
+        ├── TableRolledBackError     the snapshot that a stream had come to is no longer part of the table
+        ├── ConsumerConflictError    the consumer belongs to another query
         └── TableChangedError        dropped, recreated or evolved under the batch
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
@@ -34,6 +37,7 @@ __all__ = [
     "CommitError",
     "CommitUnknownError",
     "CommitUserConflictError",
+    "ConsumerConflictError",
     "CorruptTableError",
     "FilesReplacedError",
     "LedgerLostError",
@@ -45,10 +49,12 @@ __all__ = [
     "SchemaMismatchError",
     "SnapshotExpiredError",
     "SourceChangedError",
+    "SourceSchemaChangedError",
     "StaleBatchError",
     "StorageError",
     "TableChangedError",
     "TableNotFoundError",
+    "TableRolledBackError",
     "UnsupportedTableError",
 ]
 
@@ -137,6 +143,18 @@ class SnapshotExpiredError(RefusedError):
 
 class SourceChangedError(RefusedError):
     """A snapshot in the range that a read asks for took rows out of the table."""
+
+
+class SourceSchemaChangedError(RefusedError):
+    """The next snapshot of a table that a stream follows has columns that the stream's DataFrame does not know."""
+
+
+class TableRolledBackError(RefusedError):
+    """A table that a stream follows was rolled back to before what the stream has read."""
+
+
+class ConsumerConflictError(RefusedError):
+    """The name under which a stream would hold expiry back is that of another query."""
 
 
 class TableChangedError(RefusedError):

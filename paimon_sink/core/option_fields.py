@@ -18,9 +18,11 @@ from paimon_sink.core.option_secrets import HIDDEN, Masked, is_secret
 
 __all__ = [
     "BATCHES",
+    "BATCH_READS",
     "EVERYWHERE",
     "READS",
     "STREAMS",
+    "STREAM_READS",
     "WRITES",
     "Declaration",
     "Family",
@@ -45,17 +47,21 @@ class Purpose(Enum):
     STREAM_WRITE = "stream"
     BATCH_WRITE = "batch"
     READ = "read"
+    STREAM_READ = "stream read"
 
     @property
     def in_words(self) -> str:
-        return {"stream": "streams", "batch": "batch writes", "read": "reads"}[self.value]
+        words = {"stream": "streams", "batch": "batch writes", "read": "batch reads", "stream read": "stream reads"}
+        return words[self.value]
 
 
 EVERYWHERE = frozenset(Purpose)
 WRITES = frozenset({Purpose.STREAM_WRITE, Purpose.BATCH_WRITE})
 STREAMS = frozenset({Purpose.STREAM_WRITE})
 BATCHES = frozenset({Purpose.BATCH_WRITE})
-READS = frozenset({Purpose.READ})
+READS = frozenset({Purpose.READ, Purpose.STREAM_READ})
+BATCH_READS = frozenset({Purpose.READ})
+STREAM_READS = frozenset({Purpose.STREAM_READ})
 
 
 class Section(Enum):
@@ -64,11 +70,12 @@ class Section(Enum):
     TABLE = 1
     COMMIT = 2
     READ = 3
-    DATA_FILES = 4
-    UPKEEP = 5
-    EVENT_TIME = 6
-    LISTENERS = 7
-    PROMISED = 8
+    FOLLOW = 4
+    DATA_FILES = 5
+    UPKEEP = 6
+    EVENT_TIME = 7
+    LISTENERS = 8
+    PROMISED = 9
 
 
 # ---------------------------------------------------------------- declarations

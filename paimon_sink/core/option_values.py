@@ -14,6 +14,7 @@ from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 __all__ = [
     "HIGHEST_IDENTIFIER",
     "NEVER_MS",
+    "STARTS",
     "BadValueError",
     "TransformText",
     "batch_identifier",
@@ -26,6 +27,7 @@ __all__ = [
     "columns",
     "commit_user",
     "condition",
+    "consumer_name",
     "count",
     "duration_ms",
     "duration_ms_or_never",
@@ -36,6 +38,7 @@ __all__ = [
     "plain_text",
     "size_bytes",
     "snapshot_id",
+    "starting_version",
     "transforms_in",
     "word",
     "words",
@@ -249,6 +252,31 @@ def snapshot_id(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,19}", number, re.ASCII) or int(number) > HIGHEST_IDENTIFIER:
         raise BadValueError(f"must be the id of a snapshot, a whole number, not {quoted(text)}.")
     return int(number)
+
+
+STARTS = ("full", "latest", "earliest")
+"""Where a stream can begin, beside the id of a snapshot."""
+
+
+def starting_version(text: str) -> int | str:
+    """The id of a snapshot, or one of the words that a stream can begin at."""
+    word = text.strip().lower()
+    if word in STARTS:
+        return word
+    if not word.isdigit():
+        raise BadValueError(f"must be the id of a snapshot, or {', '.join(STARTS)} in a stream, not {quoted(text)}.")
+    return snapshot_id(text)
+
+
+def consumer_name(text: str) -> str:
+    """What a file and a tag can be called."""
+    name = text.strip()
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name, re.ASCII):
+        raise BadValueError(
+            f"must be up to 100 letters, digits, dots, hyphens and underscores, a letter or digit first, not "
+            f"{quoted(text)}."
+        )
+    return name
 
 
 def moment_ms(text: str) -> int:

@@ -14,9 +14,10 @@ from typing import Any
 from paimon_sink.core.capabilities import Capabilities
 from paimon_sink.core.errors import OptionError
 from paimon_sink.core.names import nearest_name
-from paimon_sink.core.option_fields import Declaration, Purpose
+from paimon_sink.core.option_fields import READS, Declaration, Purpose
 from paimon_sink.core.option_groups import (
     CommitOptions,
+    FollowOptions,
     ListenerOptions,
     ReadOptions,
     TableOptions,
@@ -37,7 +38,9 @@ SPARK_PREFIXES = ("spark.",)
 OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
 """Spark's own. The one of its settings that is mistaken for an option, and would make an overwrite wider than meant."""
 
-DECLARED = Declared((TableOptions, WriteOptions, CommitOptions, ReadOptions, UpkeepOptions, ListenerOptions))
+DECLARED = Declared(
+    (TableOptions, WriteOptions, CommitOptions, ReadOptions, FollowOptions, UpkeepOptions, ListenerOptions)
+)
 
 NO_TABLE = (
     "No table is named: Spark does not hand a catalog table's options to a Python data source, so a statement on a "
@@ -56,6 +59,7 @@ class Options:
     write: WriteOptions = field(default_factory=WriteOptions)
     commit: CommitOptions = field(default_factory=CommitOptions)
     read: ReadOptions = field(default_factory=ReadOptions)
+    follow: FollowOptions = field(default_factory=FollowOptions)
     upkeep: UpkeepOptions = field(default_factory=UpkeepOptions)
     listeners: ListenerOptions = field(default_factory=ListenerOptions)
 
@@ -80,6 +84,7 @@ class Options:
             write=given.read(WriteOptions),
             commit=given.read(CommitOptions),
             read=given.read(ReadOptions),
+            follow=given.read(FollowOptions),
             upkeep=given.read(UpkeepOptions),
             listeners=given.read(ListenerOptions),
         )
@@ -93,7 +98,7 @@ class Options:
             *_commit_problems(given, purpose),
             *_switch_problems(given, purpose),
             *_watermark_problems(given),
-            *_version_problems(given),
+            *_version_problems(given, purpose, parsed.read),
             *_listener_problems(given, purpose, parsed.listeners),
         ]
         if problems:
@@ -108,8 +113,11 @@ _ONE_SNAPSHOT = ("versionAsOf", "timestampAsOf")
 _FIRST, _LAST = ("startingVersion", "startingTimestamp"), ("endingVersion", "endingTimestamp")
 
 
-def _version_problems(given: Given) -> list[str]:
-    """A read is of one snapshot, or of one range, and each is named in one way."""
+def _version_problems(given: Given, purpose: Purpose, read: ReadOptions) -> list[str]:
+    """A read is of one snapshot, or of one range, and each is named in one way. A stream has a begin alone."""
+    if purpose is Purpose.STREAM_READ:
+        both = all(map(given.has, _FIRST))
+        return [f"{' and '.join(_FIRST)} contradict each other; give one of them."] if both else []
     problems = [
         f"{' and '.join(pair)} contradict each other; give one of them."
         for pair in (_ONE_SNAPSHOT, _FIRST, _LAST)
@@ -119,6 +127,11 @@ def _version_problems(given: Given) -> list[str]:
     if snapshot and (first or last):
         problems.append(
             f"{snapshot[0]} and {(first or last)[0]} contradict each other; a read is of one snapshot, or of a range."
+        )
+    if isinstance(read.starting_version, str):
+        problems.append(
+            f"startingVersion={read.starting_version} is for streams: spark.readStream. A batch read begins at the id "
+            "of a snapshot."
         )
     for key in (*last, *(["skipChangeCommits"] if given.has("skipChangeCommits") else [])):
         if not first:
@@ -215,22 +228,26 @@ def _formats_with(feature: str, formats: Mapping[str, Capabilities]) -> str:
 def _purpose_problems(given: Given, purpose: Purpose, options: Mapping[str, Any]) -> list[str]:
     """What a write cannot heed is refused: ignored, it would write or replace other rows than were meant.
 
-    A read passes over the options of writes, so that one dictionary serves both.
+    A read passes over the options of writes, so that one dictionary serves both. Those of the other kind of read would
+    make it one of other rows.
     """
-    if purpose is Purpose.READ:
-        return []
-    if any(str(key).lower() == OVERWRITE_SETTING.lower() for key in options):
+    asked: list[Declaration] = [DECLARED.options[key.lower()] for key in given.texts]
+    asked += [DECLARED.families[prefix.lower()] for prefix, names in given.families.items() if names]
+    if purpose in READS:
+        asked = [option for option in asked if option.purposes & READS]
+    elif any(str(key).lower() == OVERWRITE_SETTING.lower() for key in options):
         return [
             f"{OVERWRITE_SETTING} is a setting of the session and does nothing as an option; the option is "
             "partitionOverwriteMode."
         ]
-    asked: list[Declaration] = [DECLARED.options[key.lower()] for key in given.texts]
-    asked += [DECLARED.families[prefix.lower()] for prefix, names in given.families.items() if names]
     return [_elsewhere(option, purpose) for option in asked if purpose not in option.purposes]
 
 
 def _elsewhere(option: Declaration, purpose: Purpose) -> str:
-    for_what = " and ".join(sorted(other.in_words for other in option.purposes))
+    words = {other.in_words for other in option.purposes}
+    if option.purposes >= READS:
+        words = {"reads", *(other.in_words for other in option.purposes - READS)}
+    for_what = " and ".join(sorted(words))
     cure = option.instead or "leave it out."
     return f"{option.key} is for {for_what}, not for {purpose.in_words}: {cure}"
 
@@ -243,7 +260,7 @@ def _commit_problems(given: Given, purpose: Purpose) -> list[str]:
 
 def _switch_problems(given: Given, purpose: Purpose) -> list[str]:
     """Bounds of something that is not switched on."""
-    if purpose is Purpose.READ:
+    if purpose in READS:
         return []
     bounds = ((option.key, option.switch) for option in DECLARED.options.values())
     return [
@@ -288,8 +305,30 @@ def _unknown(key: str) -> str:
     return f"{quoted_key(key)} is not an option; {cure}"
 
 
+_ELSEWHERE = {
+    "scan.mode": "startingVersion",
+    "scan.snapshot-id": "startingVersion",
+    "scan.timestamp-millis": "startingTimestamp",
+    "stream-from-timestamp": "startingTimestamp",
+    "read.stream.maxfilespertrigger": "maxFilesPerTrigger",
+    "read.stream.maxbytespertrigger": "maxBytesPerTrigger",
+    "read.stream.maxrowspertrigger": "maxRowsPerTrigger",
+    "streaming-max-files-per-micro-batch": "maxFilesPerTrigger",
+    "streaming-max-rows-per-micro-batch": "maxRowsPerTrigger",
+    "streaming-skip-overwrite-snapshots": "skipChangeCommits",
+    "streaming-skip-delete-snapshots": "skipChangeCommits",
+    "ignorechanges": "skipChangeCommits",
+    "ignoredeletes": "skipChangeCommits",
+    "consumer-id": "consumerId",
+    "consumer.expiration-time": "consumerExpiration",
+}
+"""What streams of Paimon, Iceberg and Delta call it."""
+
+
 def _nearest(key: str) -> str | None:
     """The documented spelling nearest to ``key``. A misspelt prefix is looked for as well."""
+    if key.lower() in _ELSEWHERE:
+        return _ELSEWHERE[key.lower()]
     nearest = nearest_name(key, [*(declaration.key for declaration in DECLARED), *SPARK_KEYS])
     if nearest is not None:
         return nearest

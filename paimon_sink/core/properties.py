@@ -13,6 +13,7 @@ __all__ = [
     "COMMIT_ID",
     "COMMIT_MS",
     "COMMIT_USER",
+    "CONSUMER_OF",
     "FILES",
     "IDENTIFIERS",
     "LEDGER",
@@ -58,5 +59,7 @@ IDENTIFIERS = f"{PREFIX}identifiers"
 USERS_OF = f"{LEDGER}."
 SILENT_USERS_OF = f"{PREFIX}ledger-dropped."
 """Those that left the ledger of a branch."""
+CONSUMER_OF = f"{PREFIX}consumer."
+"""Who follows the table, by name, where the format has no place of its own for that."""
 WATERMARK_OF = f"{WATERMARK}."
 """The watermark of a branch, for when the snapshots that say it have expired: other engines do not say it again."""

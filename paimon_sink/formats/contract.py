@@ -7,6 +7,7 @@ A format opens or creates a :class:`Table`. A table is what it is (identity, sch
 * ``commits``: what the coordinator publishes through (:class:`Commits`, :class:`Commit`, :class:`Prepared`);
 * ``scans``: reading a snapshot or a range of them (:class:`Scans`, :class:`SnapshotScan`);
 * ``upkeep``: history, expiry and audits (:class:`Upkeep`);
+* ``consumers``: who follows the table, and what expiry keeps for them (:class:`Consumers`);
 * ``refs``: what listeners do, tags and the catalog's list of partitions (:class:`Refs`);
 * ``side_files``: small files of ours beside the table's own (:class:`~paimon_sink.formats.side_files.SideFiles`).
 
@@ -34,6 +35,7 @@ from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.audit import Audit
 from paimon_sink.formats.expiry import ExpirySource, TableRetention
 from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.lineage import Consumers, Lineage
 from paimon_sink.formats.side_files import SideFiles
 from paimon_sink.formats.values import (
     NEWEST,
@@ -200,6 +202,10 @@ class SnapshotScan(ABC):
     """None: the table has no snapshot yet, and no rows. Of a range, the last."""
     committed_ms: int | None
     schema: pa.Schema
+    schema_id: int
+    """Of its columns."""
+    newest_schema_id: int
+    """The highest that the table had when this was made: a snapshot with a higher one came later."""
     field_ids: Mapping[str, int]
     """Of each column. It stays the same when a column is renamed, and is never given to another."""
 
@@ -229,6 +235,14 @@ class Scans(ABC):
         Snapshots that only put rows into other files add none. Raises ``SnapshotExpiredError`` when one of the range is
         gone, and ``SourceChangedError`` at one that took rows out, unless those are passed over.
         """
+
+    def lineage(self) -> Lineage:
+        """The snapshots one after the other, as they stand now, for those who follow the table."""
+        raise UnsupportedTableError("Cannot follow a table as a stream: its format does not offer that yet.")
+
+    def columns(self, schema_id: int) -> SnapshotScan:
+        """A scan of no snapshot, with the columns of one schema. Raises ``TableChangedError`` where that is gone."""
+        raise UnsupportedTableError("Cannot follow a table as a stream: its format does not offer that yet.")
 
     @abstractmethod
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -358,6 +372,8 @@ class Table:
     upkeep: Upkeep
     refs: Refs
     side_files: SideFiles
+    consumers: Consumers | None = None
+    """None: the format cannot keep anything for those who follow a table."""
 
     def full_path(self, path: str) -> str:
         """The whole path of a file that is named relative to the table. One elsewhere has its whole path already."""

@@ -33,5 +33,5 @@ class ExpirySource(ABC):
         """Every line. A snapshot on several goes when each of them lets it go."""
 
     @abstractmethod
-    def pins(self) -> Collection[int]:
-        """Ids that must stay whatever their age: for tags, for consumers, for the ledger."""
+    def pins(self, *, now_ms: int) -> Collection[int]:
+        """Ids that must stay whatever their age: for tags, for consumers that are alive, for the ledger."""

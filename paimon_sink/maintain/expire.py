@@ -14,6 +14,7 @@ from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
 _ATTEMPTS = 10
@@ -41,6 +42,8 @@ class ExpiryReport:
     dry_run: bool
     chosen: tuple[SnapshotInfo, ...] = ()
     """Oldest first."""
+    dead: tuple[Consumer, ...] = ()
+    """Consumers whose time was over, and which went with what they held."""
     removed: Expired = field(default_factory=Expired)
 
 
@@ -59,7 +62,7 @@ def choose(source: ExpirySource, retention: Retention, *, now_ms: int) -> list[S
         del old[snapshot_id]
     if not old:
         return []
-    pins = source.pins()
+    pins = source.pins(now_ms=now_ms)
     if source.goes_in_order:
         free = list(takewhile(lambda snapshot: snapshot.snapshot_id not in pins, old.values()))
     else:
@@ -90,6 +93,16 @@ def _old(lineage: SnapshotLineage, retention: Retention, now_ms: int) -> Iterato
         yield snapshot
 
 
+def _drop_dead_consumers(table: Table, *, now_ms: int) -> list[Consumer]:
+    """Remove consumers whose query gave no sign of life for as long as it had said. They hold nothing back any more."""
+    if table.consumers is None:
+        return []
+    dead = [consumer for consumer in table.consumers.all() if consumer.is_dead(now_ms)]
+    for consumer in dead:
+        table.consumers.drop(consumer.name)
+    return dead
+
+
 def expire(
     table: Table,
     retention: Retention,
@@ -100,17 +113,19 @@ def expire(
 ) -> ExpiryReport:
     """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself."""
     clock, backoff = clock or SystemClock(), backoff or Backoff()
+    dead: list[Consumer] = []
     for attempt in range(1, _ATTEMPTS + 1):
         chosen = choose(table.upkeep.expiry_source(), retention, now_ms=clock.now_ms())
         if dry_run or not chosen:
             return ExpiryReport(table.label, dry_run, tuple(chosen))
+        dead += _drop_dead_consumers(table, now_ms=clock.now_ms())
         try:
             removed = table.upkeep.expire([snapshot.snapshot_id for snapshot in chosen])
         except CommitConflictError:
             # The table moved on. Nothing of this choice holds any more.
             backoff.wait(clock, attempt)
             continue
-        return ExpiryReport(table.label, dry_run, tuple(chosen), removed)
+        return ExpiryReport(table.label, dry_run, tuple(chosen), tuple(dead), removed)
     raise CommitConflictError(
         f"Cannot expire snapshots of {table.label}: the table changed in each of {_ATTEMPTS} attempts. Run it again "
         "when fewer jobs commit or expire there."

@@ -10,7 +10,9 @@ from paimon_sink.commit.journal import ListenerJournal, ListenerProgress
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.maintain.consumers import ConsumerLag, consumer_lags
 from paimon_sink.maintain.history import History, history
 
 UNREADABLE = "(cannot be read)"
@@ -26,10 +28,15 @@ class Reading:
     """By commit user. Those without listeners have none."""
     tags: Mapping[str, int] = field(default_factory=dict)
     """The snapshot of each tag."""
+    consumers: Sequence[Consumer] = ()
 
     def history(self, *, now_ms: int, user: str | None) -> History:
         """The figures of all snapshots, or of one user's."""
         return history(self.snapshots, ledger=self.ledger, journals=self.journals, now_ms=now_ms, user=user)
+
+    def lags(self, *, now_ms: int) -> list[ConsumerLag]:
+        """How far behind each consumer is."""
+        return consumer_lags(self.consumers, self.snapshots, now_ms=now_ms)
 
 
 def read_table(
@@ -39,6 +46,7 @@ def read_table(
     cached: Sequence[SnapshotInfo] = (),
     newest: int | None = None,
     with_tags: bool = False,
+    with_consumers: bool = False,
 ) -> Reading:
     """Read what ``pwc history`` and its kin show. Raises ``TableChangedError`` when the table is not the one opened."""
     # The ledger first: a user that comes in between must not look like one whose snapshots are gone.
@@ -54,6 +62,7 @@ def read_table(
         ledger=ledger,
         journals={name: _journal(table, name, entry) for name, entry in with_journal.items()},
         tags=table.refs.tags() if with_tags else {},
+        consumers=table.consumers.all() if with_consumers and table.consumers is not None else (),
     )
 
 

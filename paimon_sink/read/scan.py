@@ -6,7 +6,7 @@ its columns and its files come from there, and travel in the tasks together with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from paimon_sink.core.errors import OptionError, TableChangedError
 from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_groups import ReadOptions
 from paimon_sink.formats.contract import SnapshotScan, Table
-from paimon_sink.formats.values import AsOf, SnapshotRange, Split
+from paimon_sink.formats.values import AsOf, FilterTree, SnapshotRange, Split
 from paimon_sink.read.balance import balanced
 from paimon_sink.read.partition import partition_conditions
 from paimon_sink.read.pruning import pruning_filters
@@ -93,26 +93,34 @@ class Scan:
                 )
 
     def splits(self) -> list[Split]:
-        """The files to read, without those that can hold no row that is asked for.
+        """The files to read, without those that can hold no row that is asked for."""
+        return self._with_filters(self.snapshot.splits(self.filters()))
 
-        Each carries the filters: only who opens a file knows its row groups.
-        """
-        filters = tuple(pruning_filters(self.conditions, self.table.schema))
-        splits = self.snapshot.splits(filters)
+    def filters(self) -> list[FilterTree]:
+        """What rules files out."""
+        return pruning_filters(self.conditions, self.table.schema)
+
+    def _with_filters(self, splits: list[Split]) -> list[Split]:
+        """Each carries the filters: only who opens a file knows its row groups."""
+        filters = tuple(self.filters())
         return [replace(split, filters=filters) for split in splits] if filters else splits
 
     def tasks(self, *, parallelism: int) -> list[ReadTask]:
         """Shared out evenly, the largest first. One at least: only tasks know what the session makes of `where`."""
-        schema = self.everything
+        return self.tasks_of(self.splits(), parallelism=parallelism) or [self._task(())]
+
+    def tasks_of(self, splits: Sequence[Split], *, parallelism: int) -> list[ReadTask]:
+        """Some splits shared out in the same way."""
         shares = balanced(
-            self.splits(),
+            self._with_filters(list(splits)),
             cut=self.table.scans.cut,
             split_bytes=self.options.split_bytes,
             at_least=self.options.min_partitions or parallelism,
         )
-        return [
-            ReadTask(tuple(share), schema, self.options.metadata_columns, self.conditions) for share in shares or [[]]
-        ]
+        return [self._task(share) for share in shares]
+
+    def _task(self, splits: Iterable[Split]) -> ReadTask:
+        return ReadTask(tuple(splits), self.everything, self.options.metadata_columns, self.conditions)
 
     def _column(self, name: str) -> pa.Field:
         try:
@@ -142,6 +150,7 @@ class Scan:
 def _span(options: ReadOptions) -> SnapshotRange | None:
     if options.starting_version is None and options.starting_ms is None:
         return None
+    assert not isinstance(options.starting_version, str), "that is where a stream begins"
     return SnapshotRange(
         first=options.starting_version,
         last=options.ending_version,

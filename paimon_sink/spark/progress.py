@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         QueryProgressEvent,
         QueryStartedEvent,
         QueryTerminatedEvent,
+        SourceProgress,
         StateOperatorProgress,
         StreamingQueryProgress,
     )
@@ -172,12 +173,22 @@ def _progress(progress: StreamingQueryProgress) -> _Noted:
         "batchDuration": progress.batchDuration,
         "durationMs": dict(progress.durationMs),
         "stateOperators": [_operator(operator) for operator in progress.stateOperators],
+        "sources": [_source(source) for source in progress.sources],
     }
     return _Noted("progress", str(progress.id), str(progress.runId), progress.name, progress.timestamp, figures)
 
 
 def _operator(operator: StateOperatorProgress) -> dict[str, Any]:
     return {"operatorName": operator.operatorName, **{key: getattr(operator, key) for key in _OPERATOR}}
+
+
+def _source(source: SourceProgress) -> dict[str, Any]:
+    """What a source says of how far its table has come. One of ours tells how many snapshots it is behind."""
+    try:
+        latest = json.loads(source.latestOffset or "null")
+    except ValueError:
+        latest = source.latestOffset
+    return {"description": source.description, "numInputRows": source.numInputRows, "latestOffset": latest}
 
 
 def _finite(value: float | None) -> float | None:

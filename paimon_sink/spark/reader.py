@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from paimon_sink.core.columns import asked_columns
-from paimon_sink.core.errors import OptionError, PwcError
+from paimon_sink.core.errors import OptionError
 from paimon_sink.core.options import Options
 from paimon_sink.core.schema import as_schema
 from paimon_sink.formats.registry import open_table
@@ -21,11 +21,11 @@ from paimon_sink.spark.context import current_task, parallelism, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 
-__all__ = ["NoStreamReader", "PwcReader"]
+__all__ = ["PwcReader", "TaskPartition", "check_columns", "read_partition"]
 
 
 @dataclass
-class _TaskPartition(ds.InputPartition):
+class TaskPartition(ds.InputPartition):
     task: ReadTask
 
 
@@ -48,57 +48,41 @@ class PwcReader(ds.DataSourceReader):
     def partitions(self) -> list[ds.InputPartition]:
         scan = Scan.open(open_table(self._options.table), self._options.read)
         scan.check_unchanged({name: self._field_ids[name] for name in self._schema.names if name in self._field_ids})
-        # Whether case matters is known only to the tasks.
-        self._check_columns(self._asked(scan.everything, case_sensitive=False), scan)
-        return [_TaskPartition(task) for task in scan.tasks(parallelism=parallelism())]
+        check_columns(self._options, self._schema, scan)
+        return [TaskPartition(task) for task in scan.tasks(parallelism=parallelism())]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
-        cheapen_worker_reuse()
-        assert isinstance(partition, _TaskPartition)
-        task = partition.task
-        # Tasks know the session's settings; the process that plans does not.
-        check_session(task.conditions, session_setting, table=self._options.table.label)
-        expected = _as_spark_reads(arrow_schema(self._schema, table=self._options.table.label))
-        names = self._asked(task.schema, case_sensitive=current_task().case_sensitive)
-        for batch in rows(open_table(self._options.table), task, names):
-            yield as_schema(batch, expected, names)
-
-    def _asked(self, columns: pa.Schema, *, case_sensitive: bool) -> list[str]:
-        """The table's columns that this read is for. Its schema may be one that a user wrote down."""
-        label = self._options.table.label
-        asked = arrow_schema(self._schema, table=label)
-        return asked_columns(asked, columns, table=label, case_sensitive=case_sensitive)
-
-    def _check_columns(self, names: Sequence[str], scan: Scan) -> None:
-        """The option ``columns`` beside a schema that a user wrote down has to say the same."""
-        if self._options.read.columns and list(names) != scan.schema.names:
-            raise OptionError(
-                f"Cannot read {self._options.table.label}: columns names {', '.join(scan.schema.names)}, and the "
-                f"schema given for the read has {', '.join(names)}. Leave one of them out."
-            )
+        return read_partition(self._options, self._schema, partition)
 
 
-class NoStreamReader(ds.DataSourceStreamReader):
-    """Stands where a stream reader will. Were ``streamReader`` itself to raise, Spark would hide why."""
-
-    def initialOffset(self) -> NoReturn:
-        _refuse_to_follow()
-
-    def latestOffset(self, *_: object) -> NoReturn:
-        _refuse_to_follow()
-
-    def partitions(self, start: object, end: object) -> NoReturn:
-        _refuse_to_follow()
-
-    def read(self, partition: ds.InputPartition) -> NoReturn:
-        _refuse_to_follow()
+def check_columns(options: Options, schema: StructType, scan: Scan) -> None:
+    """The columns of a DataFrame have to be there, and the option ``columns`` beside a schema says the same."""
+    # Whether case matters is known only to the tasks.
+    names = _asked(options, schema, scan.everything, case_sensitive=False)
+    if options.read.columns and list(names) != scan.schema.names:
+        raise OptionError(
+            f"Cannot read {options.table.label}: columns names {', '.join(scan.schema.names)}, and the schema given "
+            f"for the read has {', '.join(names)}. Leave one of them out."
+        )
 
 
-def _refuse_to_follow() -> NoReturn:
-    raise PwcError(
-        'Cannot follow a table as a stream: spark.readStream.format("pwc") is not available yet. Read it in batch '
-        'jobs: spark.read.format("pwc").options(…).load() gives the rows of its newest snapshot.'
-    )
+def read_partition(options: Options, schema: StructType, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of one task, in the form that Spark wants."""
+    cheapen_worker_reuse()
+    assert isinstance(partition, TaskPartition)
+    task, label = partition.task, options.table.label
+    # Tasks know the session's settings; the process that plans does not.
+    check_session(task.conditions, session_setting, table=label)
+    expected = _as_spark_reads(arrow_schema(schema, table=label))
+    names = _asked(options, schema, task.schema, case_sensitive=current_task().case_sensitive)
+    for batch in rows(open_table(options.table), task, names):
+        yield as_schema(batch, expected, names)
+
+
+def _asked(options: Options, schema: StructType, columns: pa.Schema, *, case_sensitive: bool) -> list[str]:
+    """The table's columns that this read is for. Its schema may be one that a user wrote down."""
+    label = options.table.label
+    return asked_columns(arrow_schema(schema, table=label), columns, table=label, case_sensitive=case_sensitive)
 
 
 def _as_spark_reads(schema: pa.Schema) -> pa.Schema:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from paimon_sink.core.errors import OptionError
+from paimon_sink.core.errors import OptionError, PwcError, RefusedError
 from paimon_sink.core.options import Options, Purpose
+from paimon_sink.follow.enumerator import Frame
 from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.read.scan import Scan
 from paimon_sink.spark.context import called_by_planner, directory_of_driver
-from paimon_sink.spark.reader import NoStreamReader, PwcReader
+from paimon_sink.spark.reader import PwcReader
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import spark_schema
+from paimon_sink.spark.stream_reader import (
+    PwcStreamReader,
+    RefusedStreamReader,
+    is_of_stream,
+    may_be_of_stream,
+    opened_columns,
+)
 from paimon_sink.spark.writers import PwcBatchWriter, PwcStreamWriter
 
 __all__ = ["PwcDataSource"]
@@ -27,6 +35,7 @@ class PwcDataSource(DataSource):
     """Exactly-once writes into lakehouse tables, and reads out of them."""
 
     _field_ids: Mapping[str, int] | None = None
+    _frame: Frame | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -34,17 +43,34 @@ class PwcDataSource(DataSource):
 
     def schema(self) -> StructType:
         self._refuse_catalog_table()
-        options = self._parsed(Purpose.READ)
-        scan = Scan.open(open_table(options.table), options.read)
+        scan = self._opened()
         # Spark hands this object on to the reader, or makes another where a user wrote the schema down.
         self._field_ids = dict(scan.snapshot.field_ids)
+        self._frame = Frame(scan.snapshot.schema_id, scan.snapshot.newest_schema_id)
         return spark_schema(scan.schema)
+
+    def _opened(self) -> Scan:
+        """A scan with the columns of the DataFrame. Spark does not say whether that is for a batch or for a stream."""
+        if is_of_stream(self.options):
+            return opened_columns(self._parsed(Purpose.STREAM_READ))
+        options = self._parsed(Purpose.READ)
+        try:
+            return Scan.open(open_table(options.table), options.read)
+        except (OptionError, RefusedError):
+            if not may_be_of_stream(self.options):
+                raise
+            # A range that a batch cannot read may be where a stream begins. A batch says so when it is planned.
+            return opened_columns(self._parsed(Purpose.STREAM_READ))
 
     def reader(self, schema: StructType) -> PwcReader:
         return PwcReader(self._parsed(Purpose.READ), schema, self._field_ids)
 
-    def streamReader(self, schema: StructType) -> NoStreamReader:
-        return NoStreamReader()
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        try:
+            return PwcStreamReader(self._parsed(Purpose.STREAM_READ), schema, self._frame)
+        except PwcError as error:
+            # Were this to raise, Spark would hide why.
+            return RefusedStreamReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
         cheapen_worker_reuse()

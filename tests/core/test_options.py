@@ -19,6 +19,7 @@ from paimon_sink.formats.registry import parse_options
 
 HERE = {"path": "/lake/orders"}
 STREAM, BATCH, READ = Purpose.STREAM_WRITE, Purpose.BATCH_WRITE, Purpose.READ
+STREAM_READ = Purpose.STREAM_READ
 ONE_BY_ONE = [option.key for option in describe_options() if not option.is_prefix]
 
 
@@ -152,9 +153,41 @@ OTHER_READS = (
 
 
 def test_a_read_passes_over_every_option_of_a_write() -> None:
-    given = {key: value for key, value in EVERY_OPTION.items() if key not in ("path", "branch", "table", *OTHER_READS)}
+    of_streams = tuple(option.key for option in describe_options() if option.used_by == ("stream read",))
+    left_out = ("path", "branch", "table", *OTHER_READS, *of_streams)
+    given = {key: value for key, value in EVERY_OPTION.items() if key not in left_out}
 
     assert parse({**given, "table": "a.b", "listeners": "metrics"}, READ).read.where is not None
+
+
+@pytest.mark.parametrize("option", describe_options(), ids=lambda option: option.key)
+def test_each_kind_of_read_refuses_what_is_for_the_other_alone(option: OptionDoc) -> None:
+    for purpose, other in ((READ, STREAM_READ), (STREAM_READ, READ)):
+        is_for_the_other = other.value in option.used_by and purpose.value not in option.used_by
+        if is_for_the_other:
+            assert f"{option.key} is for {other.in_words}, not for {purpose.in_words}" in refusal(
+                {**HERE, option.key: option.example}, purpose
+            )
+
+
+def test_a_stream_begins_at_a_word_or_an_id_and_a_batch_read_at_an_id() -> None:
+    assert parse({**HERE, "startingVersion": "Latest"}, STREAM_READ).read.starting_version == "latest"
+    assert parse({**HERE, "startingVersion": "42"}, STREAM_READ).read.starting_version == 42
+    assert "is for streams: spark.readStream" in refusal({**HERE, "startingVersion": "latest"}, READ)
+    assert "or full, latest, earliest" in refusal({**HERE, "startingVersion": "oldest"}, STREAM_READ)
+    both = {"startingVersion": "1", "startingTimestamp": "0"}
+    assert "contradict each other" in refusal({**HERE, **both}, STREAM_READ)
+    parse({**HERE, "skipChangeCommits": "true"}, STREAM_READ)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("scan.mode", "startingVersion"), ("ignoreChanges", "skipChangeCommits")])
+def test_what_streams_of_others_call_an_option_is_answered_with_our_name(theirs: str, ours: str) -> None:
+    assert f"is not an option; did you mean {ours}?" in refusal({**HERE, theirs: "x"}, STREAM_READ)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "-a", "x" * 101, "a b"])
+def test_a_consumer_has_a_name_that_a_file_can_have(name: str) -> None:
+    assert "consumerId" in refusal({**HERE, "consumerId": name}, STREAM_READ)
 
 
 @pytest.mark.parametrize("purpose", [STREAM, BATCH])

@@ -26,6 +26,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
         f"{READER}::test_the_option_where_gives_the_rows_of_sparks_own_where",
         "read/test_pruning.py::*",
     ),
+    "followed": ("spark/test_following.py::*", "faults/test_following.py::*"),
     "spark_pushdown": (f"{READER}::test_a_filtered_read_does_not_narrow_the_next_read_of_the_same_rows",),
     "statistics": ("write/test_statistics.py::*", "formats/test_iceberg_other_readers.py::*"),
     "partition_transforms": (

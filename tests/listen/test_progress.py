@@ -23,6 +23,16 @@ from tests.support.places import Place, places
 
 QUERY = "11111111-1111-1111-1111-111111111111"
 OTHER = "22222222-2222-2222-2222-222222222222"
+SOURCE = {
+    "description": "pwc",
+    "startOffset": {"v": 1},
+    "endOffset": {"v": 1},
+    "latestOffset": {"snapshot": "7", "snapshotsBehind": 3},
+    "numInputRows": 2,
+    "inputRowsPerSecond": 1.0,
+    "processedRowsPerSecond": 1.0,
+    "metrics": {},
+}
 
 
 @pytest.fixture(params=places("local", "sqlite"))
@@ -52,7 +62,7 @@ def a_progress(
                 "batchDuration": 70,
                 "durationMs": {"addBatch": 60, "triggerExecution": 70},
                 "stateOperators": [operator],
-                "sources": [],
+                "sources": [SOURCE],
                 "sink": {"description": "pwc", "numOutputRows": -1},
                 "numInputRows": 2,
                 "inputRowsPerSecond": speed,
@@ -94,6 +104,7 @@ def test_a_progress_has_both_halves(lake: Lake) -> None:
     assert found["spark"]["inputRowsPerSecond"] == 5.0
     assert found["spark"]["durationMs"]["addBatch"] == 60
     assert found["spark"]["stateOperators"][0]["numRowsTotal"] == 3
+    assert found["spark"]["sources"][0]["latestOffset"]["snapshotsBehind"] == 3
     newest = lake.history()[-1]
     assert (found["commit"]["batch"], found["commit"]["snapshot"]) == (1, newest.snapshot_id)
     assert (found["commit"]["rows"], found["commit"]["files"], found["commit"]["conflicts"]) == (2, 1, 0)

@@ -31,7 +31,7 @@ class Shelf(ExpirySource):
     def lineages(self) -> Sequence[SnapshotLineage]:
         return self.told
 
-    def pins(self) -> Collection[int]:
+    def pins(self, *, now_ms: int) -> Collection[int]:
         self.asked.append("pins")
         return self.pinned
 

@@ -87,7 +87,7 @@ class Line(ExpirySource):
     def lineages(self) -> list[SnapshotLineage]:
         return [SnapshotLineage(self._infos, lambda: len(self._infos))]
 
-    def pins(self) -> range:
+    def pins(self, *, now_ms: int) -> range:
         return self._pinned
 
 

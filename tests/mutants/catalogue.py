@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.files import FILES_MUTANTS
+from tests.mutants.following import FOLLOWING_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
 from tests.mutants.listening import LISTENING_MUTANTS
 from tests.mutants.maintenance import MAINTENANCE_MUTANTS
@@ -466,6 +467,7 @@ MUTANTS = (
     *ROW_GROUP_MUTANTS,
     *COMPACTION_MUTANTS,
     *FILES_MUTANTS,
+    *FOLLOWING_MUTANTS,
     *LISTENING_MUTANTS,
     *SILENCE_MUTANTS,
     *USERS_MUTANTS,

@@ -58,7 +58,7 @@ MAINTENANCE_MUTANTS = (
         "expiry-passes-consumers",
         "what a consumer has not read stays",
         PAIMON,
-        ", *self._consumed()])",
+        ", *_consumed(self.handle, now_ms=now_ms)])",
         "])",
         (f"{EXPIRE}::test_a_consumer_keeps_what_it_has_not_read",),
     ),

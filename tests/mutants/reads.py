@@ -13,8 +13,8 @@ BALANCE = "tests/read/test_balance.py"
 COMPACTED = f"{VERSIONS}::test_compacted_rows_are_not_added_again"
 OVERWRITTEN = f"{VERSIONS}::test_an_overwrite_in_a_range_is_named_or_passed_over"
 
-PAIMON_SCANS = "paimon_sink/formats/paimon/scans.py"
-ICEBERG_SCANS = "paimon_sink/formats/iceberg/scans.py"
+PAIMON_ADDED = "paimon_sink/formats/paimon/added.py"
+ICEBERG_ADDED = "paimon_sink/formats/iceberg/added.py"
 PAIMON_VERSIONS = "paimon_sink/formats/paimon/versions.py"
 ICEBERG_VERSIONS = "paimon_sink/formats/iceberg/versions.py"
 
@@ -22,33 +22,33 @@ READS_MUTANTS = (
     Mutant(
         "paimon-range-takes-compactions",
         "rows that a compaction put into other files are not added again (Paimon)",
-        PAIMON_SCANS,
-        "        if snapshot_info(snapshot).is_rewrite:\n",
-        "        if snapshot_info(snapshot).is_rewrite and self._skip_changes:\n",
+        PAIMON_ADDED,
+        "    if snapshot_info(snapshot).is_rewrite:\n",
+        "    if snapshot_info(snapshot).is_rewrite and not handle.label:\n",
         (COMPACTED,),
     ),
     Mutant(
         "iceberg-range-takes-compactions",
         "rows that a compaction put into other files are not added again (Iceberg)",
-        ICEBERG_SCANS,
-        "        if snapshot_info(snapshot).is_rewrite:\n",
-        "        if snapshot_info(snapshot).is_rewrite and self._skip_changes:\n",
+        ICEBERG_ADDED,
+        "    if snapshot_info(snapshot).is_rewrite:\n",
+        "    if snapshot_info(snapshot).is_rewrite and not table:\n",
         (COMPACTED,),
     ),
     Mutant(
         "paimon-range-overlooks-overwrites",
         "a snapshot that took rows out ends the read of a range (Paimon)",
-        PAIMON_SCANS,
-        "        if any(entry.kind != ADD for entry in entries) or self._index_changed(snapshot):\n",
-        "        if self._index_changed(snapshot):\n",
+        PAIMON_ADDED,
+        "    if any(entry.kind != ADD for entry in entries) or _index_changed(handle, snapshot):\n",
+        "    if _index_changed(handle, snapshot):\n",
         (OVERWRITTEN,),
     ),
     Mutant(
         "iceberg-range-overlooks-overwrites",
         "a snapshot that took rows out ends the read of a range (Iceberg)",
-        ICEBERG_SCANS,
-        "        if entries is None or any(entry.status == ManifestEntryStatus.DELETED for entry in entries):\n",
-        "        if entries is None:\n",
+        ICEBERG_ADDED,
+        "    if entries is None or any(entry.status == ManifestEntryStatus.DELETED for entry in entries):\n",
+        "    if entries is None:\n",
         (OVERWRITTEN,),
     ),
     Mutant(

@@ -155,7 +155,7 @@ ROW_GROUP_MUTANTS = (
         "iceberg-ranges-across-branches",
         "a range from a snapshot of another branch is not called expired",
         "paimon_sink/formats/iceberg/versions.py",
-        "        if first is not None and self._is_first(snapshots[-1]):\n",
+        "        if first is not None and self.is_first(snapshots[-1]):\n",
         "        if first is None:\n",
         ("tests/read/test_branches.py::test_a_range_from_another_branch_is_refused",),
     ),

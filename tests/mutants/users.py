@@ -67,11 +67,11 @@ USERS_MUTANTS = (
     ),
     Mutant(
         "followed-without-a-sentence",
-        "following a table as a stream is refused with a sentence",
-        "paimon_sink/spark/reader.py",
-        "    raise PwcError(\n        'Cannot follow",
-        "    str(\n        'Cannot follow",
-        (f"{SOURCE}::test_whatever_a_stream_asks_first_the_sentence_is_the_answer",),
+        "a stream with wrong options is refused with a sentence that Spark does not hide",
+        "paimon_sink/spark/source.py",
+        "            return RefusedStreamReader(error)\n",
+        "            raise error\n",
+        (f"{SOURCE}::test_whatever_a_stream_with_wrong_options_asks_first_the_sentence_is_the_answer",),
     ),
     Mutant(
         "compacted-rows-written",

@@ -285,8 +285,8 @@ WHERE_MUTANTS = (
         "where-lets-arrow-choose-floats",
         "rows of float columns are compared by us alone",
         ICEBERG_READ,
-        "        return list(scan.plan_files()), for_rows(native, usable)\n",
-        "        return list(scan.plan_files()), list(usable)\n",
+        "key=lambda task: task.file.file_path), for_rows(native, usable)\n",
+        "key=lambda task: task.file.file_path), list(usable)\n",
         (BY_PYICEBERG,),
     ),
     Mutant(

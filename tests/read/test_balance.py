@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paimon_sink.formats.parquet import FileColumns, cut_at_groups
+from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import Split
 from paimon_sink.read.balance import balanced
 
@@ -94,3 +98,19 @@ def test_every_row_group_of_every_file_is_in_one_task(
             assert [number for path, number in sorted(cut_up) if path == each.path] == sorted(
                 number for piece in cut(each) for number in piece.row_groups or ()
             )
+
+
+def test_a_piece_of_a_file_is_cut_into_its_own_row_groups_alone() -> None:
+    buffer = pa.BufferOutputStream()
+    with pq.ParquetWriter(buffer, pa.schema([("id", pa.int64())])) as writer:
+        for number in range(5):
+            writer.write_table(pa.table({"id": [number]}))
+    metadata = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
+    opened = pq.ParquetFile(pa.BufferReader(buffer.getvalue()))
+    columns = FileColumns(pa.schema([("id", pa.int64())]), (0,))
+    piece = replace(file("large", 10), row_groups=(1, 3))
+
+    cut = cut_at_groups(piece, metadata, groups_to_read(opened, columns, piece))
+
+    assert [split.row_groups for split in cut] == [(1,), (3,)]
+    assert [split.row_groups for split in cut_at_groups(file("large", 10), metadata)] == [(n,) for n in range(5)]

@@ -218,7 +218,8 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(lake: Lake, three:
         ({"skipChangeCommits": "true"}, "skipChangeCommits does nothing without startingVersion"),
         ({"timestampAsOf": "2026-11-16"}, "Add its offset"),
         ({"timestampAsOf": "yesterday"}, "must be a time such as"),
-        ({"startingVersion": "latest"}, "must be the id of a snapshot"),
+        ({"startingVersion": "first"}, "must be the id of a snapshot"),
+        ({"startingVersion": "latest"}, "is for streams"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(

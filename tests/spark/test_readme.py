@@ -28,6 +28,8 @@ def test_every_python_example_of_the_readme_runs(spark: SparkSession, tmp_path: 
     found = spark.read.format("pwc").options(warehouse=f"{tmp_path}/lake", table="sales.orders").load()
     # One streamed row, two batch rows (the rerun changed nothing), one inserted by SQL.
     assert sorted(row.id for row in found.collect()) == [1, 1, 2, 7]
+    copied = spark.read.format("pwc").options(warehouse=f"{tmp_path}/lake", table="sales.orders_copy").load()
+    assert sorted(row.id for row in copied.collect()) == [1, 1, 2, 7]
 
 
 def test_the_first_example_is_short_enough_to_be_read_at_once() -> None:
@@ -53,3 +55,18 @@ def test_every_python_example_of_the_page_on_reading_runs(spark: SparkSession, t
 
     assert sorted(row.id for row in names["added"].collect()) == [0, 1]  # type: ignore[attr-defined]
     assert names["orders"].count() == 2  # type: ignore[attr-defined]
+
+
+def test_the_example_of_the_page_on_following_runs(spark: SparkSession, tmp_path: Path) -> None:
+    page = README.parent / "docs" / "following.md"
+    lake = {"warehouse": str(tmp_path / "lake"), "table": "sales.orders"}
+    spark.createDataFrame([(1,), (2,)], "id BIGINT").write.format("pwc").mode("append").options(**lake).save()
+    [example] = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+    exec(
+        compile(example, str(page), "exec"),
+        {"spark": spark, "lake": lake, "checkpoint": str(tmp_path / "checkpoint")},
+    )
+
+    copied = spark.read.format("pwc").options(warehouse=lake["warehouse"], table="sales.orders_copy").load()
+    assert sorted(row.id for row in copied.collect()) == [1, 2]

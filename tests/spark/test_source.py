@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 from pyspark.sql.datasource import InputPartition
 
 from paimon_sink import PwcDataSource
-from paimon_sink.errors import OptionError, PwcError
-from paimon_sink.spark.reader import NoStreamReader
+from paimon_sink.errors import OptionError, RefusedError
+from paimon_sink.spark import stream_reader
 from tests.spark.support import lake_options
+from tests.support.engines import other_engine
 from tests.support.lake import ID_AND_DAY, Lake, rows
 
 
@@ -28,7 +30,7 @@ def test_the_columns_of_a_catalog_table_are_refused_with_both_forms_that_work(lo
     assert PwcDataSource(options).schema().fieldNames() == ["id", "day"]
 
 
-QUESTIONS: dict[str, Callable[[NoStreamReader], object]] = {
+QUESTIONS: dict[str, Callable[[Any], object]] = {
     "initialOffset": lambda reader: reader.initialOffset(),
     "latestOffset": lambda reader: reader.latestOffset(),
     "latestOffset of Spark 4.3": lambda reader: reader.latestOffset({}, None),
@@ -38,15 +40,76 @@ QUESTIONS: dict[str, Callable[[NoStreamReader], object]] = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
-def test_whatever_a_stream_asks_first_the_sentence_is_the_answer(
-    local_lake: Lake, question: Callable[[NoStreamReader], object]
+def test_whatever_a_stream_with_wrong_options_asks_first_the_sentence_is_the_answer(
+    local_lake: Lake, question: Callable[[Any], object]
 ) -> None:
-    reader = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    options = {**lake_options(local_lake), "versionAsOf": "7", "pollInterval": "soon"}
+    reader = PwcDataSource(options).streamReader(ID_AND_DAY)
 
-    with pytest.raises(
-        PwcError, match=r"^Cannot follow a table as a stream: .* is not available yet\. Read it in batch"
-    ):
+    with pytest.raises(OptionError) as refused:
         question(reader)
 
+    assert "versionAsOf is for batch reads, not for stream reads" in str(refused.value)
+    assert "pollInterval must be" in str(refused.value)
     # Spark calls it whatever happened, and hides why where it raises.
     reader.stop()
+
+
+def test_a_stream_of_spark_43_and_one_of_spark_41_give_the_same_rows(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1, 2))
+    local_lake.append(1, rows(3))
+    new = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    old = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    start = new.initialOffset()
+
+    end = new.latestOffset(start, new.getDefaultReadLimit())
+    old.initialOffset()
+    unlimited = cast(Any, old).latestOffset()
+
+    assert start == old.initialOffset() == {"v": 1}
+    assert ids_of(new, start, end) == ids_of(old, start, unlimited) == [1, 2, 3]
+    assert new.latestOffset(end, new.getDefaultReadLimit()) is end
+    assert cast(Any, old).latestOffset() == unlimited
+    report = new.reportLatestOffset()
+    assert report is not None
+    assert report["snapshotsBehind"] == 0
+
+
+def test_a_stream_of_spark_41_that_does_not_know_its_place_reads_nothing(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    first: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    done = first.latestOffset()
+    assert ids_of(first, {"v": 1}, done) == [1]
+    local_lake.append(1, rows(2))
+
+    resumed: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+    assert resumed.partitions(done, done) == []
+    lost: Any = PwcDataSource(lake_options(local_lake)).streamReader(ID_AND_DAY)
+
+    assert ids_of(resumed, done, resumed.latestOffset()) == [2]
+    with pytest.raises(RefusedError, match="without knowing where the one before ended"):
+        lost.partitions(done, lost.latestOffset())
+
+
+def test_spark_41_cannot_limit_a_batch_and_says_so(local_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_reader, "HAS_ADMISSION", False)
+    reader = PwcDataSource({**lake_options(local_lake), "maxRowsPerTrigger": "5"}).streamReader(ID_AND_DAY)
+
+    with pytest.raises(OptionError, match=r"Cannot heed maxRowsPerTrigger: Spark 4\.1"):
+        reader.initialOffset()
+
+
+def test_the_columns_of_a_stream_are_those_of_today_wherever_it_begins(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    other_engine(local_lake).add_column("note")
+    options = lake_options(local_lake)
+
+    for start in ({"startingVersion": "latest"}, {"maxFilesPerTrigger": "1"}, {"startingTimestamp": "99999999999999"}):
+        assert PwcDataSource({**options, **start}).schema().fieldNames() == ["id", "day", "note"]
+    with pytest.raises(OptionError, match="endingVersion is for batch reads"):
+        PwcDataSource({**options, "startingVersion": "latest", "endingVersion": "1"}).schema()
+
+
+def ids_of(reader: Any, start: Any, end: Any) -> list[int]:
+    batches = [batch for part in reader.partitions(start, end) for batch in reader.read(part)]
+    return sorted(number for batch in batches for number in batch["id"].to_pylist())

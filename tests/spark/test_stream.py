@@ -11,10 +11,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from paimon_sink.errors import cause_of
 from tests.spark.faulty import FailsForGood, FailsOnce, rendezvous_of
 from tests.spark.support import Checkpoint, Source, lake_options, save
-from tests.support.lake import Lake, rows
+from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
 
@@ -346,20 +345,3 @@ def test_spark_does_not_pass_on_partition_by_of_a_stream_writer(
 
     assert local_lake.ids() == list(range(5))
     assert list(local_lake.open().partition_source_columns) == []
-
-
-@pytest.mark.smoke
-def test_following_a_table_as_a_stream_is_refused_with_a_sentence(
-    spark: SparkSession, local_lake: Lake, tmp_path: Path
-) -> None:
-    local_lake.append(0, rows(1, 2, 3))
-    followed = spark.readStream.format("pwc").options(**lake_options(local_lake)).load()
-
-    query = followed.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "followed")).start()
-    with pytest.raises(StreamingQueryException) as refused:
-        query.awaitTermination()
-
-    said = str(cause_of(refused.value))
-    assert said.startswith('Cannot follow a table as a stream: spark.readStream.format("pwc") is not available yet.')
-    assert 'Read it in batch jobs: spark.read.format("pwc")' in said
-    assert "UnboundLocalError" not in str(refused.value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paimon_sink.formats.contract import Table
+from paimon_sink.maintain.consumers import ConsumerLag
 from paimon_sink.maintain.history import BatchFigures, History, HistoryTotals, ListenerState, User
 
-__all__ = ["history_json"]
+__all__ = ["consumer_json", "history_json"]
 
 
 def history_json(history: History, table: Table, *, user: str | None, last: int | None) -> dict[str, Any]:
@@ -23,6 +24,19 @@ def history_json(history: History, table: Table, *, user: str | None, last: int 
         "users": list(map(_user, history.users)),
         "listeners": list(map(_listener, history.listeners)),
         "snapshots": list(map(_entry, history.entries if last is None else history.entries[-last:])),
+    }
+
+
+def consumer_json(lag: ConsumerLag) -> dict[str, Any]:
+    return {
+        "consumer": lag.consumer.name,
+        "snapshot": lag.consumer.snapshot_id,
+        "snapshots_behind": lag.snapshots,
+        "rows_behind": lag.rows,
+        "behind_ms": lag.behind_ms,
+        "last_sign_ms": lag.consumer.at_ms,
+        "keep_ms": lag.consumer.keep_ms,
+        "dead": lag.is_dead,
     }
 
 

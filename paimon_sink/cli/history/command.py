@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from paimon_sink.cli.arguments import check_user, echo_json, json_flag, table_argument
-from paimon_sink.cli.history.as_json import history_json
+from paimon_sink.cli.history.as_json import consumer_json, history_json
 from paimon_sink.cli.history.show import show_history
 from paimon_sink.cli.progress import waiting
 from paimon_sink.cli.terminal import Terminal
@@ -29,14 +29,17 @@ def history_command(*, table: Table, last: int | None, user: str | None, as_json
 
     TABLE is the table's location. Changes nothing. A figure that a snapshot does not state is "-", or null in JSON.
     Small files are those below a quarter of targetFileSize. Lag is the time since the user's snapshot before.
-    Listeners are shown with what they are still to be told, and why they failed.
+    Listeners are shown with what they are still to be told, and why they failed; consumers, which are streams that
+    follow the table, with how far behind they are.
     """
     with waiting(Terminal(stderr=True, quiet=as_json)):
-        reading = read_table(table, user=user, with_tags=True)
+        reading = read_table(table, user=user, with_tags=True, with_consumers=True)
     check_user(user, reading, table)
-    history = reading.history(now_ms=SystemClock().now_ms(), user=user)
+    now_ms = SystemClock().now_ms()
+    history, lags = reading.history(now_ms=now_ms, user=user), reading.lags(now_ms=now_ms)
     if as_json:
         tags = [{"tag": name, "snapshot": number} for name, number in sorted(reading.tags.items())]
-        echo_json({**history_json(history, table, user=user, last=last), "tags": tags})
+        consumers = list(map(consumer_json, lags))
+        echo_json({**history_json(history, table, user=user, last=last), "tags": tags, "consumers": consumers})
     else:
-        show_history(Terminal(highlight=False), history, table, last=last or _SHOWN, tags=reading.tags)
+        show_history(Terminal(highlight=False), history, table, last=last or _SHOWN, tags=reading.tags, consumers=lags)

@@ -8,12 +8,14 @@ from rich.console import Console
 from rich.text import Text
 
 from paimon_sink.cli.columns import Column, fitted, lines
+from paimon_sink.cli.consumers import consumer_columns
 from paimon_sink.cli.figures import NOTHING, clock_time, count, duration, many, or_nothing, size, time_behind
 from paimon_sink.cli.history.chart import bars
 from paimon_sink.cli.listeners import listener_lines
 from paimon_sink.cli.printable import printable
 from paimon_sink.cli.terminal import show_figure
 from paimon_sink.formats.contract import Table
+from paimon_sink.maintain.consumers import ConsumerLag
 from paimon_sink.maintain.history import BatchFigures, History, User
 
 __all__ = ["show_history"]
@@ -27,7 +29,13 @@ _MOST_TAGS = 20
 
 
 def show_history(
-    console: Console, history: History, table: Table, *, last: int, tags: Mapping[str, int] | None = None
+    console: Console,
+    history: History,
+    table: Table,
+    *,
+    last: int,
+    tags: Mapping[str, int] | None = None,
+    consumers: Sequence[ConsumerLag] = (),
 ) -> None:
     console.print(Text(table.label, style="bold"), soft_wrap=True)
     if table.label != table.location:
@@ -42,6 +50,10 @@ def show_history(
         _show_entries(console, history.entries[-last:], of=len(history.entries))
     if tags:
         _show_tags(console, tags, {entry.snapshot_id for entry in history.entries})
+    if consumers:
+        _heading(console, "Consumers", "streams that follow the table; they hold expiry back")
+        columns, _ = fitted(consumer_columns(consumers, now_ms=history.now_ms), width=console.width - len(_INDENT))
+        _show_lines(console, columns)
     if history.users:
         _show_users(console, history.users, now_ms=history.now_ms)
     if history.listeners:

@@ -26,17 +26,32 @@ _OLDER_THAN, _KEEP_LAST = "1d", 10
 @click.option("--older-than", metavar="AGE", help="Only snapshots older than this, such as 1d or 12h.")
 @click.option("--keep-last", type=click.IntRange(min=1), metavar="N", help="Never the newest N.")
 @click.option("--max", "most", type=click.IntRange(min=1), metavar="N", help="At most N snapshots in this run.")
+@click.option("--consumer", metavar="ID", help="Remove this consumer instead, whose query is gone for good.")
 @click.option("--dry-run", is_flag=True, help="Show what would go, and change nothing.")
 @json_flag
 def expire_command(
-    *, table: Table, older_than: str | None, keep_last: int | None, most: int | None, dry_run: bool, as_json: bool
+    *,
+    table: Table,
+    older_than: str | None,
+    keep_last: int | None,
+    most: int | None,
+    consumer: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Remove old snapshots of a table, and the files that only they name.
 
     A snapshot goes if it is older than --older-than and not among the newest --keep-last. With one of the two, only
     that one counts; with neither, they are 1d and 10. The newest snapshot always stays, and so does what tags,
     branches, consumers and the ledger need. It may run beside writers.
+
+    A consumer is a stream that follows the table, and holds back what it still needs. With --consumer, no snapshot
+    goes: the consumer is removed, and what only it held goes with the next run. Were its query alive, it would come
+    again.
     """
+    if consumer is not None:
+        _drop_consumer(table, consumer, dry_run=dry_run, as_json=as_json)
+        return
     if older_than is None and keep_last is None:
         older_than, keep_last = _OLDER_THAN, _KEEP_LAST
     age_ms = None if older_than is None else duration_ms("--older-than", older_than)
@@ -45,6 +60,22 @@ def expire_command(
         echo_json(_as_json(report))
     else:
         _show(Terminal(highlight=False), report)
+
+
+def _drop_consumer(table: Table, name: str, *, dry_run: bool, as_json: bool) -> None:
+    known = [] if table.consumers is None else table.consumers.all()
+    there = next((each for each in known if each.name == name), None)
+    if there is None or table.consumers is None:
+        names = ", ".join(each.name for each in known) or "none"
+        raise click.UsageError(f"{table.label} has no consumer {name}. It has: {names}.")
+    if not dry_run:
+        table.consumers.drop(name)
+    if as_json:
+        echo_json({"table": table.label, "dry_run": dry_run, "consumer": name, "snapshot_id": there.snapshot_id})
+        return
+    done = "would be removed. Nothing was changed." if dry_run else "was removed."
+    said = f"The consumer {printable(name)} of {table.label}, at snapshot {there.snapshot_id}, {done}"
+    Terminal(highlight=False).print(Text(said, style="bold"), soft_wrap=True)
 
 
 def _as_json(report: ExpiryReport) -> dict[str, Any]:
@@ -61,6 +92,7 @@ def _as_json(report: ExpiryReport) -> dict[str, Any]:
             }
             for snapshot in report.chosen
         ],
+        "dead_consumers": [consumer.name for consumer in report.dead],
         "data_files": report.removed.data_files,
         "metadata_files": report.removed.metadata_files,
         "left_behind": report.removed.left_behind,
@@ -93,4 +125,6 @@ def _summary(report: ExpiryReport) -> str:
     removed = report.removed
     files = f"{many(removed.data_files, 'data file')} and {many(removed.metadata_files, 'metadata file')}"
     left = f" {many(removed.left_behind, 'file')} may be left behind; pwc clean finds them." * bool(removed.left_behind)
-    return f"Removed {many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}"
+    gone = ", ".join(printable(consumer.name) for consumer in report.dead)
+    dead = f" Consumers whose time was over went, too: {gone}." if gone else ""
+    return f"Removed {many(len(removed.snapshot_ids), 'snapshot')} of {report.table}, {files}.{left}{dead}"

@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from paimon_sink.cli.columns import Column, fitted, lines
+from paimon_sink.cli.consumers import consumer_columns
 from paimon_sink.cli.figures import NOTHING, clock_time, count, duration, many, or_nothing, time_behind
 from paimon_sink.cli.listeners import listener_lines
 from paimon_sink.cli.printable import printable
@@ -27,6 +28,7 @@ _LEAST_LATE_MS = 10_000
 _SHORT_NAME = 8
 _MOST_USERS, _FEW_USERS = 5, 2
 _MOST_LISTENERS = 4
+_MOST_CONSUMERS = 4
 _TALL = 32
 _SIDE = 40
 """Columns for the figures beside the large time."""
@@ -58,6 +60,7 @@ def frame(
         *_silence(history, room),
         *_outages(view.outages, now_ms, room),
         *_listeners(history, room),
+        *_consumers(view, now_ms, room),
         *_users(history, room),
     ]
     left = room.last
@@ -67,6 +70,16 @@ def frame(
     for line in all_lines:
         line.truncate(room.width, overflow="ellipsis")
     return all_lines[: room.height]
+
+
+def _consumers(view: View, now_ms: int, room: Room) -> list[Text]:
+    """Streams that follow the table, those that are furthest behind first."""
+    if not view.consumers:
+        return []
+    furthest = sorted(view.consumers, key=lambda lag: -(lag.snapshots or 0))[:_MOST_CONSUMERS]
+    columns, _ = fitted(consumer_columns(furthest, now_ms=now_ms), width=room.width - len(_INDENT))
+    shown = [Text(_INDENT + line, style="" if number else "dim") for number, line in enumerate(lines(columns))]
+    return [*shown, Text()]
 
 
 def _title(view: View, when: str, room: Room, user: str | None, *, is_slow: bool) -> list[Text]:

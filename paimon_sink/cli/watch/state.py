@@ -9,6 +9,7 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import SnapshotInfo
+from paimon_sink.maintain.consumers import ConsumerLag
 from paimon_sink.maintain.history import History
 from paimon_sink.maintain.reading import Reading, read_table
 
@@ -36,6 +37,7 @@ class View:
     table: Table
     history: History
     read_ms: int
+    consumers: tuple[ConsumerLag, ...] = ()
     outages: tuple[Outage, ...] = ()
     """The newest first."""
 
@@ -65,7 +67,7 @@ class Watcher:
         self._table = self.opened()
         reading = self._read(self._table)
         now_ms = self.clock.now_ms()
-        return View(self._table, self._history(reading, now_ms), now_ms), reading
+        return View(self._table, self._history(reading, now_ms), now_ms, tuple(reading.lags(now_ms=now_ms))), reading
 
     def again(self, before: View) -> View:
         """The view after one more reading, or after one more that failed."""
@@ -82,10 +84,10 @@ class Watcher:
         now_ms = self.clock.now_ms()
         is_new = table.identity != before.table.identity
         outages = tuple(_over(outage, now_ms, created_again=is_new) for outage in before.outages)
-        return View(table, self._history(reading, now_ms), now_ms, outages)
+        return View(table, self._history(reading, now_ms), now_ms, tuple(reading.lags(now_ms=now_ms)), outages)
 
     def _read(self, table: Table) -> Reading:
-        reading = read_table(table, user=self.user, cached=self._snapshots, newest=self.window)
+        reading = read_table(table, user=self.user, cached=self._snapshots, newest=self.window, with_consumers=True)
         self._snapshots = reading.snapshots
         return reading
 

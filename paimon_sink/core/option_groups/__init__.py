@@ -7,6 +7,7 @@ there is to declare.
 from __future__ import annotations
 
 from paimon_sink.core.option_groups.commit import CommitOptions
+from paimon_sink.core.option_groups.follow import FollowOptions
 from paimon_sink.core.option_groups.listeners import ListenerOptions
 from paimon_sink.core.option_groups.read import ReadOptions
 from paimon_sink.core.option_groups.table import TableOptions
@@ -15,6 +16,7 @@ from paimon_sink.core.option_groups.write import WriteOptions
 
 __all__ = [
     "CommitOptions",
+    "FollowOptions",
     "ListenerOptions",
     "ReadOptions",
     "TableOptions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paimon_sink.core import option_values as values
-from paimon_sink.core.option_fields import READS, OptionGroup, Section, option, option_family
+from paimon_sink.core.option_fields import BATCH_READS, READS, OptionGroup, Section, option, option_family
 
 __all__ = ["ReadOptions"]
 
@@ -39,7 +39,7 @@ class ReadOptions(OptionGroup):
         default_note="newest",
         doc="Read the table as it was at this snapshot: its id, or the name of a tag. Its columns are those of then.",
         example="42",
-        purposes=READS,
+        purposes=BATCH_READS,
         instead=_CHOOSES_WHAT_IS_READ,
     )
     as_of_ms: int | None = option(
@@ -51,15 +51,18 @@ class ReadOptions(OptionGroup):
             "without offset is another one in every time zone, and is refused."
         ),
         example="2026-11-16T05:00:00Z",
-        purposes=READS,
+        purposes=BATCH_READS,
         instead=_CHOOSES_WHAT_IS_READ,
     )
-    starting_version: int | None = option(
+    starting_version: int | str | None = option(
         "startingVersion",
-        parse=values.snapshot_id,
+        parse=values.starting_version,
+        default_note="`full` in a stream",
         doc=(
             "Read only the rows that snapshots from this id on added, each once: a compaction adds none. One that took "
-            "rows out fails the read, unless `skipChangeCommits` is set."
+            "rows out fails the read, unless `skipChangeCommits` is set. A stream can also begin at `full`: the table "
+            "as it is, then what comes; `latest`: only what comes; `earliest`: the table as the oldest snapshot has "
+            "it, then what came since."
         ),
         example="42",
         purposes=READS,
@@ -71,7 +74,7 @@ class ReadOptions(OptionGroup):
         default_note="newest",
         doc="The last snapshot of the range that `startingVersion` or `startingTimestamp` begins.",
         example="57",
-        purposes=READS,
+        purposes=BATCH_READS,
         instead=_CHOOSES_WHAT_IS_READ,
     )
     starting_ms: int | None = option(
@@ -88,14 +91,17 @@ class ReadOptions(OptionGroup):
         default_note="newest",
         doc="Instead of `endingVersion`: the newest snapshot at this time.",
         example="2026-11-17T00:00:00Z",
-        purposes=READS,
+        purposes=BATCH_READS,
         instead=_CHOOSES_WHAT_IS_READ,
     )
     skip_change_commits: bool = option(
         "skipChangeCommits",
         parse=values.boolean,
         default="false",
-        doc="In a range, pass over snapshots that took rows out (overwrites, deletes), with the rows they added.",
+        doc=(
+            "In a range and in a stream, pass over snapshots that took rows out (overwrites, deletes), with the rows "
+            "they added."
+        ),
         example="true",
         purposes=READS,
         instead=_CHOOSES_WHAT_IS_READ,

@@ -14,6 +14,7 @@ CAPABILITIES = Capabilities(
     repeatable_jobs=YES,
     sql=YES,
     filtered_reads=yes("by partition, also below `bucket`, `truncate`, `years` … `hours`, and by statistics"),
+    followed=yes("yes; its consumer holds back ours, other engines keep the snapshot it has come to"),
     spark_pushdown=no("no (2)"),
     statistics=YES,
     partition_transforms=yes("identity, `bucket`, `truncate`, `years`, `months`, `days`, `hours`"),

@@ -32,6 +32,7 @@ from paimon_sink.core.errors import CommitConflictError, PwcError, StorageError
 from paimon_sink.core.together import for_each
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.iceberg.catalogs import CatalogConflictError
+from paimon_sink.formats.iceberg.consumers import consumer_tag, consumers_in, needed_in
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
@@ -65,8 +66,10 @@ class IcebergExpirySource(ExpirySource):
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
         return [*branches, *(SnapshotLineage([snapshot_info(each)], lambda: 1, only_by_age=True) for each in stray)]
 
-    def pins(self) -> Collection[int]:
-        return {ref.snapshot_id for ref in self._metadata.refs.values()}
+    def pins(self, *, now_ms: int) -> Collection[int]:
+        dead = {consumer_tag(consumer) for consumer in consumers_in(self._metadata) if consumer.is_dead(now_ms)}
+        named = {ref.snapshot_id for name, ref in self._metadata.refs.items() if name not in dead}
+        return named | needed_in(self._metadata, now_ms=now_ms)
 
 
 def _branch(line: Sequence[Snapshot], ref: SnapshotRef) -> SnapshotLineage:
@@ -122,7 +125,8 @@ class IcebergExpiry:
         return after
 
     def _is_named(self, metadata: TableMetadata, snapshot_ids: Iterable[int]) -> bool:
-        return bool({ref.snapshot_id for ref in metadata.refs.values()} & set(snapshot_ids))
+        named = {ref.snapshot_id for ref in metadata.refs.values()} | needed_in(metadata)
+        return bool(named & set(snapshot_ids))
 
     def _moved_on(self) -> CommitConflictError:
         return CommitConflictError(

@@ -49,24 +49,29 @@ def plan_files(
     """The files of a snapshot that may hold rows the filters let through."""
     # To pyiceberg, filters are on the columns of today.
     usable = plain_filters(native, filters) if schema_id == native.metadata.current_schema_id else []
-    if properties_of(snapshot).get("total-equality-deletes", "0") != "0":
-        raise UnsupportedTableError(
-            f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
-            "the engine that wrote them."
-        )
     found, within = _planned(native, snapshot, usable, label=label)
     may_hold = file_test(filters, native.schemas()[schema_id])
-    tasks = sorted((task for task in found if may_hold(task.file)), key=lambda task: task.file.file_path)
+    tasks = [task for task in found if may_hold(task.file)]
     return splits_of(native, tasks, snapshot, schema_id=schema_id, filters=within, relative=relative, label=label)
+
+
+def tasks_of(native: NativeTable, snapshot: Snapshot, *, label: str) -> list[FileScanTask]:
+    """All files of a snapshot, each with the deletes that reach it, in the order of their paths."""
+    return _planned(native, snapshot, [], label=label)[0]
 
 
 def _planned(
     native: NativeTable, snapshot: Snapshot, usable: Sequence[Plain], *, label: str
 ) -> tuple[list[FileScanTask], list[Plain]]:
     """The files that pyiceberg plans, and the filters that it may also leave out rows of them by."""
+    if properties_of(snapshot).get("total-equality-deletes", "0") != "0":
+        raise UnsupportedTableError(
+            f"Cannot read {label}: it has equality deletes, for which pyiceberg has no reader. Compact the table with "
+            "the engine that wrote them."
+        )
     try:
         scan = native.scan(row_filter=expression(native, usable), snapshot_id=snapshot.snapshot_id)
-        return list(scan.plan_files()), for_rows(native, usable)
+        return sorted(scan.plan_files(), key=lambda task: task.file.file_path), for_rows(native, usable)
     except PwcError:
         raise
     except Exception as error:

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import TableChangedError
 from paimon_sink.formats.contract import Scans, SnapshotScan
+from paimon_sink.formats.iceberg.added import added_files
 from paimon_sink.formats.iceberg.compacting import live_files
 from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
+from paimon_sink.formats.iceberg.lineage import IcebergLineage
 from paimon_sink.formats.iceberg.read import cut, is_plain, plan_files, read_split, splits_of
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 from paimon_sink.formats.iceberg.types import arrow_schema
 from paimon_sink.formats.iceberg.versions import IcebergVersions
 from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, SnapshotRange, Split
-from paimon_sink.formats.versions import expired, rows_taken_out
+from paimon_sink.formats.versions import rows_taken_out
 
 _NAME_MAPPING = "schema.name-mapping.default"
 """A table with files that others wrote without ids."""
@@ -42,6 +43,13 @@ class IcebergScans(Scans):
     def appended(self, span: SnapshotRange) -> SnapshotScan:
         native = self._handle.load()
         return _Appended(self._handle, native, self._versions(native).span(span), skip_changes=span.skip_changes)
+
+    def lineage(self) -> IcebergLineage:
+        native = self._handle.load()
+        return IcebergLineage(self._handle, native, self._versions(native))
+
+    def columns(self, schema_id: int) -> SnapshotScan:
+        return _WholeSnapshot(self._handle, self._handle.load(), None, schema_id)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return read_split(self._handle.native, split, columns, label=self._handle.label)
@@ -80,7 +88,9 @@ class _Columns(SnapshotScan):
         self._native = native
         self._snapshot = snapshot
         self._schema_id = native.metadata.current_schema_id if schema_id is None else schema_id
-        schema = native.schemas()[self._schema_id]
+        schema = _schema(native, self._schema_id, handle.label)
+        self.schema_id = self._schema_id
+        self.newest_schema_id = max(native.schemas())
         self.snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self.committed_ms = None if snapshot is None else snapshot.timestamp_ms
         self.schema = arrow_schema(schema, table=handle.label)
@@ -91,6 +101,17 @@ class _Columns(SnapshotScan):
         # Files say nothing of the schema they were written with: names are sure only while there was one.
         was_one_schema = len(metadata.schemas) == 1 and _NAME_MAPPING not in metadata.properties
         return was_one_schema and all(is_plain(split) for split in splits)
+
+
+def _schema(native: NativeTable, schema_id: int, label: str) -> Schema:
+    """Engines may remove schemas that no snapshot has any more."""
+    schema = native.schemas().get(schema_id)
+    if schema is None:
+        raise TableChangedError(
+            f"Cannot read {label}: the columns that this DataFrame was made with were removed from its metadata. Load "
+            "the table again."
+        )
+    return schema
 
 
 class _WholeSnapshot(_Columns):
@@ -131,31 +152,7 @@ class _Appended(_Columns):
         ]
 
     def _added(self, snapshot: Snapshot) -> list[FileScanTask]:
-        """The files whose rows a snapshot added. None, where it only put rows into other files."""
-        if snapshot_info(snapshot).is_rewrite:
-            return []
-        try:
-            entries = self._entries(snapshot)
-        except FileNotFoundError as error:
-            raise expired(self._handle.label, f"snapshot {snapshot.snapshot_id} ({error})", oldest=None) from error
-        if entries is None or any(entry.status == ManifestEntryStatus.DELETED for entry in entries):
-            if not self._skip_changes:
-                raise rows_taken_out(self._handle.label, snapshot.snapshot_id, snapshot_info(snapshot).kind)
-            return []
-        added = [entry.data_file for entry in entries if entry.status == ManifestEntryStatus.ADDED]
-        return [FileScanTask(file, set()) for file in sorted(added, key=lambda file: file.file_path)]
-
-    def _entries(self, snapshot: Snapshot) -> list[ManifestEntry] | None:
-        """What the snapshot itself changed. None where it brought delete files."""
-        io = self._native.io
-        own = [
-            manifest for manifest in read_manifests(snapshot, io) if manifest.added_snapshot_id == snapshot.snapshot_id
-        ]
-        if any(manifest.content == ManifestContent.DELETES for manifest in own):
-            return None
-        return [
-            entry
-            for manifest in own
-            for entry in read_entries(manifest, io, discard_deleted=False)
-            if entry.snapshot_id in (None, snapshot.snapshot_id)
-        ]
+        added = added_files(snapshot, self._native.io, table=self._handle.label)
+        if added is None and not self._skip_changes:
+            raise rows_taken_out(self._handle.label, snapshot.snapshot_id, snapshot_info(snapshot).kind)
+        return added or []

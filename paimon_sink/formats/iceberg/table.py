@@ -14,6 +14,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.iceberg.capabilities import CAPABILITIES
 from paimon_sink.formats.iceberg.catalogs import Tables
 from paimon_sink.formats.iceberg.commits import IcebergCommits
+from paimon_sink.formats.iceberg.consumers import IcebergConsumers
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.files import IcebergFiles
 from paimon_sink.formats.iceberg.handle import IcebergHandle
@@ -54,6 +55,7 @@ class IcebergTable(Table):
             upkeep=IcebergUpkeep(handle),
             refs=IcebergRefs(handle),
             capabilities=CAPABILITIES,
+            consumers=IcebergConsumers(handle),
             side_files=SideFiles(
                 label,
                 handle.store,

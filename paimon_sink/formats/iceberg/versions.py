@@ -41,11 +41,11 @@ class IcebergVersions(Versions[Snapshot]):
                 return snapshots[::-1]
             if span.from_ms is not None and span.first is None and snapshot.timestamp_ms < span.from_ms:
                 return self._from(snapshots[-2::-1], span)
-        if span.first is None and self._is_first(snapshots[-1]):
+        if span.first is None and self.is_first(snapshots[-1]):
             return self._from(snapshots[::-1], span)
         if first is not None and self._is_below(first, last):
             raise range_is_empty(self.label, span)
-        if first is not None and self._is_first(snapshots[-1]):
+        if first is not None and self.is_first(snapshots[-1]):
             raise OptionError(
                 f"Cannot read what was added to {self.label}: startingVersion={first} does not lead to snapshot "
                 f"{last.snapshot_id}. It is of another branch, or was rolled back. Name the branch of both with branch."
@@ -116,7 +116,7 @@ class IcebergVersions(Versions[Snapshot]):
         until = [number for number, entry in enumerate(log) if entry.timestamp_ms <= at_ms]
         if not until:
             first = self.metadata.snapshot_by_id(log[0].snapshot_id)
-            is_cut = first is None or not self._is_first(first)
+            is_cut = first is None or not self.is_first(first)
             raise nothing_then(self.label, at_ms, log[0].timestamp_ms, expired_before=is_cut)
         found, following = log[until[-1]], log[until[-1] + 1 :]
         snapshot = self.metadata.snapshot_by_id(found.snapshot_id)
@@ -149,9 +149,9 @@ class IcebergVersions(Versions[Snapshot]):
             oldest = snapshot
         if oldest is None:
             raise nothing_then(self.label, at_ms, None)
-        raise nothing_then(self.label, at_ms, oldest.timestamp_ms, expired_before=not self._is_first(oldest))
+        raise nothing_then(self.label, at_ms, oldest.timestamp_ms, expired_before=not self.is_first(oldest))
 
-    def _is_first(self, snapshot: Snapshot) -> bool:
+    def is_first(self, snapshot: Snapshot) -> bool:
         """Whether nothing was ever below it. pyiceberg takes the parent off a snapshot when that expires."""
         if snapshot.parent_snapshot_id is not None:
             return False

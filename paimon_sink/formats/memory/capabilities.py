@@ -12,6 +12,7 @@ CAPABILITIES = Capabilities(
     repeatable_jobs=YES,
     sql=no("no: Spark runs SQL in processes of its own"),
     filtered_reads=yes("by partition"),
+    followed=YES,
     partition_transforms=no("no: tables in memory are partitioned by columns"),
     lasting_ledger=yes("by claims, for new batches"),
     catalogs=no("none"),

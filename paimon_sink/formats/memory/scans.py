@@ -13,7 +13,9 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.bounds import Bounds, may_hold
 from paimon_sink.formats.contract import Scans, SnapshotScan
+from paimon_sink.formats.lineage import FollowedFile
 from paimon_sink.formats.memory.handle import MemoryHandle
+from paimon_sink.formats.memory.lineage import MemoryLineage
 from paimon_sink.formats.memory.state import Snapshot
 from paimon_sink.formats.memory.versions import MemoryVersions
 from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups
@@ -48,6 +50,26 @@ class MemoryScans(Scans):
             elif snapshot.kind is not CommitKind.REWRITE:
                 pieces.append((snapshot, snapshot.added))
         return _MemoryScan(self._handle, chosen[-1], chosen[-1].schema_id, pieces)
+
+    def lineage(self) -> MemoryLineage:
+        self._handle.require_table()
+        return MemoryLineage(self._handle, self._followed)
+
+    def columns(self, schema_id: int) -> SnapshotScan:
+        return _MemoryScan(self._handle, None, schema_id, [])
+
+    def _followed(
+        self, snapshot: Snapshot, files: Sequence[DataFile], schema_id: int, filters: Sequence[FilterTree]
+    ) -> list[FollowedFile]:
+        return [
+            FollowedFile(
+                file.rows,
+                file.size_bytes,
+                may_match(self._handle, file, filters),
+                partial(_split, file, snapshot, schema_id),
+            )
+            for file in files
+        ]
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with open_parquet(self._handle.store, self._handle.full(read_json(split.body)["path"])) as file:
@@ -99,22 +121,28 @@ class _MemoryScan(SnapshotScan):
         self.snapshot_id = None if snapshot is None else snapshot.snapshot_id
         self.committed_ms = None if snapshot is None else snapshot.created_ms
         self.schema = columns.schema
+        self.schema_id = schema_id
+        self.newest_schema_id = handle.state.schema_id
         self.field_ids = dict(zip(columns.schema.names, columns.ids, strict=True))
 
     def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         return [
-            Split(
-                json.dumps({**read_json(file.entry), "read": self._schema_id}).encode("utf-8"),
-                file.rows,
-                file.size_bytes,
-                file.path,
-                snapshot.snapshot_id,
-                snapshot.created_ms,
-            )
+            _split(file, snapshot, self._schema_id)
             for snapshot, files in self._pieces
             for file in files
             if may_match(self._handle, file, filters)
         ]
+
+
+def _split(file: DataFile, snapshot: Snapshot, schema_id: int) -> Split:
+    return Split(
+        json.dumps({**read_json(file.entry), "read": schema_id}).encode("utf-8"),
+        file.rows,
+        file.size_bytes,
+        file.path,
+        snapshot.snapshot_id,
+        snapshot.created_ms,
+    )
 
 
 def may_match(handle: MemoryHandle, file: DataFile, filters: Sequence[FilterTree]) -> bool:

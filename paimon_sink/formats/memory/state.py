@@ -12,6 +12,7 @@ import pyarrow as pa
 from paimon_sink.core.errors import CommitConflictError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.ledger import Claim, Ledger
+from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.memory.columns import Columns
 from paimon_sink.formats.memory.store import MemoryStore
 from paimon_sink.formats.values import CommitKind
@@ -66,6 +67,7 @@ class TableState:
         self.snapshots: tuple[Snapshot, ...] = ()
         """All that stand, oldest first, without gaps."""
         self.tags: dict[str, Snapshot] = {}
+        self.consumers: dict[str, Consumer] = {}
         self.claims: dict[tuple[str, int, str | None, str], Claim] = {}
         self.expired: frozenset[str] = frozenset()
         """Commit ids of the snapshots that expired. One that was rolled back is not among them."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.memory.capabilities import CAPABILITIES
 from paimon_sink.formats.memory.commits import MemoryCommits
+from paimon_sink.formats.memory.consumers import MemoryConsumers
 from paimon_sink.formats.memory.files import MemoryDataFiles
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.refs import MemoryRefs
@@ -51,5 +52,6 @@ class MemoryTable(Table):
             refs=MemoryRefs(handle),
             capabilities=CAPABILITIES,
             side_files=SideFiles(label, handle.store, state.location),
+            consumers=MemoryConsumers(state),
             state=state,
         )

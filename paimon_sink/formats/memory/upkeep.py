@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from paimon_sink.core.errors import PwcError
+from paimon_sink.core.errors import CommitConflictError, PwcError
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
 from paimon_sink.formats.contract import Upkeep
 from paimon_sink.formats.expiry import ExpirySource
 from paimon_sink.formats.ledger import Ledger
+from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot
 from paimon_sink.formats.values import CommitKind, Expired, SnapshotInfo, SnapshotKind, SnapshotLineage
@@ -63,12 +64,17 @@ class MemoryUpkeep(Upkeep):
         return MemoryAudit(self._handle)
 
     def expiry_source(self) -> MemoryExpirySource:
-        return MemoryExpirySource(self._handle.state.snapshots)
+        state = self._handle.state
+        return MemoryExpirySource(state.snapshots, tuple(state.consumers.values()))
 
     def expire(self, snapshot_ids: Sequence[int]) -> Expired:
         if not snapshot_ids:
             return Expired()
-        files, manifests = self._handle.state.expire(snapshot_ids, table=self._handle.label)
+        state = self._handle.state
+        with state.lock:
+            if any(consumer.snapshot_id <= snapshot_ids[-1] for consumer in state.consumers.values()):
+                raise CommitConflictError(f"A consumer of {self._handle.label} needs a snapshot that was to expire.")
+            files, manifests = state.expire(snapshot_ids, table=self._handle.label)
         # May go: no snapshot and no tag names them any more.
         left_behind = [path for path in (*files, *manifests) if not self._is_deleted(path)]
         return Expired(
@@ -91,18 +97,21 @@ class MemoryExpirySource(ExpirySource):
     """The oldest go first, and never the newest ledger: other engines' snapshots may stand above it."""
 
     snapshots: tuple[Snapshot, ...]
+    consumers: tuple[Consumer, ...] = ()
 
     goes_in_order = True
 
     def lineages(self) -> list[SnapshotLineage]:
         return [SnapshotLineage(map(snapshot_info, self.snapshots), lambda: len(self.snapshots))]
 
-    def pins(self) -> range:
+    def pins(self, *, now_ms: int) -> range:
         if not self.snapshots:
             return range(0)
         newest = self.snapshots[-1].snapshot_id
         with_ledger = [snapshot.snapshot_id for snapshot in self.snapshots if snapshot.ledger is not None]
-        return range(max(with_ledger, default=newest), newest + 1)
+        first = max(with_ledger, default=newest)
+        needed = [consumer.snapshot_id for consumer in self.consumers if not consumer.is_dead(now_ms)]
+        return range(min([first, *needed]), newest + 1)
 
 
 class MemoryAudit(Audit[MemorySnapshotInfo]):

@@ -14,6 +14,7 @@ CAPABILITIES = Capabilities(
     repeatable_jobs=YES,
     sql=YES,
     filtered_reads=yes("by partition and by statistics"),
+    followed=yes("yes; its consumer holds back every engine's expiry"),
     spark_pushdown=no("no (2)"),
     statistics=YES,
     partition_transforms=no("no: Paimon partitions by columns"),

@@ -19,16 +19,16 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import CommitConflictError, CorruptTableError, PwcError, UnsupportedTableError
 from paimon_sink.core.properties import LEDGER
-from paimon_sink.core.strict_json import is_whole, read_json
 from paimon_sink.core.together import for_each, together
 from paimon_sink.formats.expiry import ExpirySource
+from paimon_sink.formats.paimon.consumers import PaimonConsumers
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.snapshots import SnapshotFiles, is_ours, newest_foreign, snapshot_info
 from paimon_sink.formats.paimon.tags import TAG_DIRECTORY
 from paimon_sink.formats.values import Expired, SnapshotInfo, SnapshotLineage
 
-_CONSUMER, _TAG, _BRANCH = "consumer-", "tag-", "branch-"
+_TAG, _BRANCH = "tag-", "branch-"
 _READERS = 8
 _MOST_AHEAD = 16
 
@@ -44,11 +44,11 @@ class PaimonExpirySource(ExpirySource):
     def lineages(self) -> list[SnapshotLineage]:
         return [SnapshotLineage(self._oldest_first(), self._size)]
 
-    def pins(self) -> range:
+    def pins(self, *, now_ms: int) -> range:
         newest = self._newest
         if newest is None:
             return range(0)
-        first = min([newest.id, self._newest_ledger(newest), *self._consumed()])
+        first = min([newest.id, self._newest_ledger(newest), *_consumed(self.handle, now_ms=now_ms)])
         return range(first, newest.id + 1)
 
     @cached_property
@@ -85,25 +85,6 @@ class PaimonExpirySource(ExpirySource):
                 return int(snapshot.id)
             snapshot = self.handle.snapshots.read(snapshot.id - 1)
         return int(newest.id)
-
-    def _consumed(self) -> Iterator[int]:
-        """Where each consumer goes on reading."""
-        directory = self.handle.store.join(self.handle.location, "consumer")
-        for name in self.handle.store.list(directory):
-            if name.startswith(_CONSUMER):
-                path = self.handle.store.join(directory, name)
-                try:
-                    following = read_json(self.handle.store.read(path))["nextSnapshot"]
-                    if not is_whole(following):
-                        raise ValueError(f"its next snapshot reads {following!r}")
-                except FileNotFoundError:
-                    continue
-                except (ValueError, TypeError, KeyError) as error:
-                    raise CorruptTableError(
-                        f"Cannot read the consumer {path} ({error!r}), so nobody knows what it still needs. No "
-                        "snapshot was removed. Reset or delete the consumer."
-                    ) from error
-                yield int(following)
 
 
 @dataclass
@@ -174,6 +155,9 @@ class PaimonExpiry:
             )
             if standing != end or tags_now != tags:
                 # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
+                raise self._moved_on()
+            if any(number <= each.snapshot.id for number in _consumed(self.handle)):
+                # Somebody began to follow the table since it was chosen.
                 raise self._moved_on()
             self._remove(each)
         self._hint(end.id)
@@ -414,6 +398,12 @@ class PaimonExpiry:
         hinted = self.handle.snapshots.earliest_hint()
         if hinted is None or hinted < snapshot_id:
             self.handle.snapshots.write_earliest_hint(snapshot_id)
+
+
+def _consumed(handle: PaimonHandle, *, now_ms: int | None = None) -> list[int]:
+    """Where each consumer goes on reading, of this engine or another, without those that are dead by then."""
+    consumers = PaimonConsumers(handle.store, handle.location, handle.snapshots).all()
+    return [each.snapshot_id for each in consumers if now_ms is None or not each.is_dead(now_ms)]
 
 
 def _lists_of(snapshot: Snapshot) -> list[str]:

@@ -15,16 +15,10 @@ from pypaimon.schema.data_types import AtomicType, DataType
 from pypaimon.schema.table_schema import TableSchema
 from pypaimon.snapshot.snapshot import Snapshot
 
-from paimon_sink.core.errors import (
-    CommitConflictError,
-    CorruptTableError,
-    PwcError,
-    TableChangedError,
-    UnsupportedTableError,
-)
+from paimon_sink.core.errors import CommitConflictError, TableChangedError, UnsupportedTableError
 from paimon_sink.formats.contract import Scans, SnapshotScan
+from paimon_sink.formats.paimon.added import added_entries, gone
 from paimon_sink.formats.paimon.compacting import is_rewritable, live_file, require_no_deletes
-from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.library_read import (
     encoded,
@@ -33,16 +27,16 @@ from paimon_sink.formats.paimon.library_read import (
     read_with_library,
     split_of,
 )
+from paimon_sink.formats.paimon.lineage import PaimonLineage
 from paimon_sink.formats.paimon.predicates import partition_predicate
 from paimon_sink.formats.paimon.pruning import file_test
-from paimon_sink.formats.paimon.snapshots import snapshot_info
 from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.paimon.types import arrow_schema
 from paimon_sink.formats.paimon.versions import PaimonVersions
 from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet, read_groups, reading, whole_size
 from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import NEWEST, AsOf, FilterTree, LiveFile, SnapshotRange, Split
-from paimon_sink.formats.versions import expired, rows_taken_out
+from paimon_sink.formats.versions import rows_taken_out
 
 _PARQUET = ".parquet"
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -69,6 +63,17 @@ class PaimonScans(Scans):
                 "rows. Read one snapshot as a whole: versionAsOf."
             )
         return _Appended(self._handle, self._files, self._versions.span(span), skip_changes=span.skip_changes)
+
+    def lineage(self) -> PaimonLineage:
+        if self._handle.native.is_primary_key_table:
+            raise UnsupportedTableError(
+                f"Cannot follow {self._handle.label} as a stream: it has a primary key, and its snapshots replace "
+                "rows. Follow it with an engine that reads changelogs."
+            )
+        return PaimonLineage(self._handle, self._versions, self.columns)
+
+    def columns(self, schema_id: int) -> _WholeSnapshot:
+        return _WholeSnapshot(self._handle, self._files, None, schema_id)
 
     def read_split(self, split: Split, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         return self._files.read(split, columns)
@@ -109,12 +114,14 @@ class _Columns(SnapshotScan):
         self.snapshot_id = None if snapshot is None else snapshot.id
         self.committed_ms = None if snapshot is None else snapshot.time_millis
         self.schema = files.arrow_schema(schema_id)
+        self.schema_id = schema_id
+        self.newest_schema_id = max(schema_id, handle.schema_id)
         self.field_ids = {field.name: field.id for field in files.schema(schema_id).fields}
 
     def are_plain(self, splits: Sequence[Split]) -> bool:
         return self._files.are_plain(splits)
 
-    def _split(self, entry: ManifestEntry, snapshot: Snapshot) -> Split:
+    def split(self, entry: ManifestEntry, snapshot: Snapshot) -> Split:
         return Split(
             self._files.body(entry, self._schema_id),
             entry.file.row_count,
@@ -124,16 +131,7 @@ class _Columns(SnapshotScan):
             snapshot.time_millis,
         )
 
-    def _gone(self, snapshot: Snapshot, error: Exception) -> PwcError:
-        """What it means that a manifest of a snapshot, or their list, is not there."""
-        if self._handle.snapshots.read(snapshot.id) is None:
-            return expired(self._handle.label, f"snapshot {snapshot.id}", oldest=None)
-        return CorruptTableError(
-            f"A manifest or a manifest list of snapshot {snapshot.id} of {self._handle.label} is missing ({error}). "
-            "Restore it, or roll the table back."
-        )
-
-    def _file_test(self, filters: Sequence[FilterTree]) -> Callable[[ManifestEntry], bool]:
+    def file_test(self, filters: Sequence[FilterTree]) -> Callable[[ManifestEntry], bool]:
         fields = self._files.schema(self._schema_id).fields
         return file_test(filters, schema_of=self._files.schema, fields_today=fields, schema=self.schema)
 
@@ -156,9 +154,9 @@ class _WholeSnapshot(_Columns):
         try:
             live = handle.live_entries(snapshot, handle.lists.read_all(snapshot), predicate, drop_stats=not filters)
         except (FileNotFoundError, CommitConflictError) as error:
-            raise self._gone(snapshot, error) from error
-        may_hold = self._file_test(filters)
-        return [self._split(entry, snapshot) for entry in self._in_order(live) if may_hold(entry)]
+            raise gone(handle, snapshot, error) from error
+        may_hold = self.file_test(filters)
+        return [self.split(entry, snapshot) for entry in self._in_order(live) if may_hold(entry)]
 
     def _by_library(self, snapshot: Snapshot, predicate: Any) -> list[Split]:
         return [
@@ -184,39 +182,21 @@ class _Appended(_Columns):
 
     def splits(self, filters: Sequence[FilterTree]) -> list[Split]:
         predicate = partition_predicate(filters, self._handle.native, self.schema)
-        may_hold = self._file_test(filters)
+        may_hold = self.file_test(filters)
         return [
-            self._split(entry, snapshot)
+            self.split(entry, snapshot)
             for snapshot in self._snapshots
-            for entry in self._in_order(self._added(snapshot, predicate))
+            for entry in self._added(snapshot, predicate)
             if may_hold(entry)
         ]
 
     def _added(self, snapshot: Snapshot, predicate: Any) -> list[ManifestEntry]:
-        """The files whose rows a snapshot added. None, where it only put rows into other files."""
-        if snapshot_info(snapshot).is_rewrite:
-            return []
-        try:
-            # All of them, whatever the predicate is: what was taken out elsewhere counts, too.
-            entries = [
-                entry
-                for manifest in self._handle.lists.read(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
-                for entry in self._handle.manifests.read(manifest.file_name, drop_stats=False)
-            ]
-        except FileNotFoundError as error:
-            raise self._gone(snapshot, error) from error
-        if any(entry.kind != ADD for entry in entries) or self._index_changed(snapshot):
+        entries = added_entries(self._handle, snapshot)
+        if entries is None:
             if not self._skip_changes:
                 raise rows_taken_out(self._handle.label, snapshot.id, snapshot.commit_kind.lower())
             return []
         return [entry for entry in entries if predicate is None or predicate.test(entry.partition)]
-
-    def _index_changed(self, snapshot: Snapshot) -> bool:
-        """Whether deletion vectors may have come with it."""
-        if not snapshot.index_manifest:
-            return False
-        before = self._handle.snapshots.read(snapshot.id - 1)
-        return before is None or before.index_manifest != snapshot.index_manifest
 
 
 # ---------------------------------------------------------------- rows of files

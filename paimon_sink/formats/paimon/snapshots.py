@@ -242,6 +242,13 @@ def is_stated_base(above: Snapshot, below: Snapshot) -> bool | None:
     return properties[BASE] == _name_of_base(below) if is_ours(above) and BASE in properties else None
 
 
+def stated_base(snapshot: Snapshot) -> str | None:
+    """The list of changes of the snapshot that it was built on. None where it does not say, or was built on none."""
+    properties = snapshot.properties or {}
+    base = properties.get(BASE) if is_ours(snapshot) else None
+    return None if base == _NO_BASE else base
+
+
 def encode_ledger(ledger: Ledger) -> str:
     body: dict[str, Any] = {
         "version": _LEDGER_VERSION,

@@ -10,6 +10,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.paimon.capabilities import CAPABILITIES
 from paimon_sink.formats.paimon.commits import PaimonCommits
+from paimon_sink.formats.paimon.consumers import PaimonConsumers
 from paimon_sink.formats.paimon.files import PaimonFiles
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.refs import PaimonRefs
@@ -58,6 +59,7 @@ class PaimonTable(Table):
             refs=refs(handle),
             capabilities=CAPABILITIES,
             side_files=SideFiles(label, store, handle.location),
+            consumers=PaimonConsumers(store, handle.location, snapshots),
             handle=handle,
         )
 

@@ -26,7 +26,7 @@ class PaimonVersions(Versions[Snapshot]):
 
     def span(self, span: SnapshotRange) -> list[Snapshot]:
         """The snapshots of a range, oldest first, all of them."""
-        first, last = self._first(span), self._last(span)
+        first, last = self.first(span), self._last(span)
         if first is None or last is None or first > last:
             raise range_is_empty(self.label, span)
         snapshots = []
@@ -83,7 +83,8 @@ class PaimonVersions(Versions[Snapshot]):
                 high = middle - 1
         return found
 
-    def _first(self, span: SnapshotRange) -> int | None:
+    def first(self, span: SnapshotRange) -> int | None:
+        """The id that a range begins with. None: there is no such snapshot yet."""
         if span.first is not None or span.from_ms is None:
             return span.first
         earliest, newest = self.snapshots.earliest(), self.snapshots.newest()

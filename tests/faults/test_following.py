@@ -1,0 +1,649 @@
+"""What can happen to a stream that follows a table, and to the table under it: each row comes once, or a named stop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+import pytest
+
+from paimon_sink.core.errors import (
+    ConsumerConflictError,
+    CorruptTableError,
+    PwcError,
+    SnapshotExpiredError,
+    SourceChangedError,
+    SourceSchemaChangedError,
+    StorageError,
+    TableChangedError,
+    TableRolledBackError,
+)
+from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.lineage import Consumer
+from paimon_sink.maintain.expire import Retention, expire
+from paimon_sink.read.scan import rows as rows_of
+from paimon_sink.write.fanout import Limits
+from tests.support.clock import FakeClock
+from tests.support.compaction import compact
+from tests.support.engines import OtherEngine
+from tests.support.flaky_scans import flaky
+from tests.support.following import Checkpoint, Query, killed_at
+from tests.support.lake import ID_AND_DAY, Lake, rows
+
+FAR_MS = 40 * 24 * 3600 * 1000
+DAY_MS = 24 * 3600 * 1000
+
+
+def fill(lake: Lake, *ids: int) -> None:
+    """One append a row."""
+    for number in ids:
+        lake.append(number, rows(number))
+
+
+def logged(lake: Lake, **options: str) -> Checkpoint:
+    """A checkpoint whose first batch was logged, and whose driver then died before it planned anything."""
+    checkpoint = Checkpoint()
+    query = Query(lake, checkpoint, **options)  # type: ignore[arg-type]
+    checkpoint.offsets.append(query.latest(None))
+    return checkpoint
+
+
+def expire_all_but(lake: Lake, count: int = 1, *, later_ms: int = 0) -> None:
+    """By us: the oldest snapshots, as if they were old."""
+    now = max(info.at_ms for info in lake.history()) + later_ms
+    expire(lake.open(), Retention(keep_last=count), clock=FakeClock(now))
+
+
+# ---------------------------------------------------------------- restarts
+
+
+@pytest.mark.witness
+@pytest.mark.fault(41)
+def test_a_batch_that_was_logged_has_the_same_rows_after_the_table_grew(lake: Lake) -> None:
+    fill(lake, 0, 1)
+    checkpoint = logged(lake)
+
+    fill(lake, 2, 3)
+    Query(lake, checkpoint).batch()
+
+    assert checkpoint.ids == [0, 1]
+    assert Query(lake, checkpoint).run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(42)
+def test_a_stream_of_what_comes_keeps_its_anchor_through_a_restart(lake: Lake) -> None:
+    fill(lake, 0, 1)
+    checkpoint = logged(lake, startingVersion="latest")
+
+    fill(lake, 2, 3)
+
+    assert Query(lake, checkpoint, startingVersion="latest").run().ids == [2, 3]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(43)
+@pytest.mark.parametrize("step", [Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON])
+def test_a_driver_killed_at_each_step_delivers_every_row_once(lake: Lake, step: Step) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = Checkpoint()
+    for round_ in range(3):
+        killed_at(step, Query(lake, checkpoint, maxFilesPerTrigger=str(1 + round_ % 2)).run, times=1 + round_)
+        fill(lake, 3 + round_)
+
+    assert Query(lake, checkpoint).run().ids == list(range(6))
+
+
+@pytest.mark.witness
+@pytest.mark.fault(44)
+def test_a_task_that_broke_off_anywhere_gives_the_same_rows_again(lake: Lake) -> None:
+    fill(lake, 0, 1, 2, 3)
+    query = Query(lake, logged(lake), parallelism=1)
+    number = query.checkpoint.committed
+    [task] = query.tasks(number)
+    names = query.enumerator.scan.schema.names
+    whole = [batch.to_pylist() for batch in rows_of(lake.open(), task, names)]
+
+    for broken in range(len(whole)):
+        attempt = rows_of(lake.open(), task, names)
+        first = [next(attempt).to_pylist() for _ in range(broken)]
+        attempt.close()  # type: ignore[attr-defined]
+        assert first == whole[:broken]
+        assert [batch.to_pylist() for batch in rows_of(lake.open(), task, names)] == whole
+
+
+@pytest.mark.witness
+@pytest.mark.fault(45)
+def test_of_a_task_that_runs_twice_at_once_one_copy_arrives(lake: Lake) -> None:
+    fill(lake, 0, 1)
+    query = Query(lake, logged(lake), parallelism=1)
+    [task] = query.tasks(0)
+    target = Lake(lake.options, "sales.copies", lake.extra)
+    attempts = [target.write(*rows_of(lake.open(), task, ["id", "day"]), schema=ID_AND_DAY) for _ in range(2)]
+
+    target.commit(0, attempts[1])
+
+    assert target.ids() == [0, 1]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(46)
+def test_a_batch_planned_again_for_another_parallelism_has_the_same_rows_in_other_tasks(lake: Lake) -> None:
+    fill(lake, *range(12))
+    checkpoint = logged(lake)
+    ways = [
+        Query(lake, checkpoint, parallelism=1),
+        Query(lake, checkpoint, parallelism=5),
+        Query(lake, checkpoint, minPartitions="9"),
+        Query(lake, checkpoint, parallelism=1, splitSize="1mb"),
+    ]
+
+    found = [sorted(row["id"] for row in query.plan(0)) for query in ways]
+
+    assert found == [list(range(12))] * 4
+    assert [query.task_counts[0] for query in ways[:3]] == [1, 5, 9]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(47)
+def test_a_batch_planned_again_with_other_limits_is_what_was_logged(lake: Lake) -> None:
+    fill(lake, *range(6))
+    checkpoint = logged(lake, maxFilesPerTrigger="4")
+
+    few = Query(lake, checkpoint, maxFilesPerTrigger="1", maxRowsPerTrigger="1").plan(0)
+    many = Query(lake, checkpoint).plan(0)
+
+    assert len(few) == 4
+    assert few == many
+    assert Query(lake, checkpoint, maxFilesPerTrigger="5").run().ids == list(range(6))
+
+
+# ---------------------------------------------------------------- maintenance of the table
+
+
+@pytest.mark.witness
+@pytest.mark.fault(48)
+def test_a_batch_whose_files_were_compacted_before_its_replay_is_read_from_the_old_ones(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = logged(lake)
+
+    compact(lake)
+    assert len(lake.open().scans.live_files()) == 1
+    fill(lake, 3)
+
+    assert Query(lake, checkpoint).run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(49)
+def test_what_a_batch_needs_is_held_when_its_files_are_compacted_and_expired(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = logged(lake)
+    # Dead right after it held the snapshot.
+    assert killed_at(Step.PINNED, Query(lake, checkpoint).run)
+
+    compact(lake)
+    fill(lake, 3, 4)
+    expire_all_but(lake)
+
+    assert Query(lake, checkpoint).run().ids == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.fault(49)
+def test_a_hold_is_written_before_anything_is_planned(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    query = Query(lake, logged(lake))
+
+    def maintain(step: Step) -> None:
+        if step is Step.PINNED:
+            compact(lake)
+            expire_all_but(lake)
+
+    with listening(maintain):
+        found = query.plan(0)
+
+    assert sorted(row["id"] for row in found) == [0, 1, 2]
+
+
+@pytest.mark.fault(49)
+def test_a_hold_moves_on_when_a_batch_is_done_and_lets_go_of_the_rest(lake: Lake) -> None:
+    fill(lake, 0, 1)
+    query = Query(lake, Checkpoint())
+    query.run()
+    fill(lake, 2, 3)
+    query.clock.sleep(3600)
+    query.run()
+    fill(lake, 4)
+    query.clock.sleep(3600)
+    query.run()
+
+    before = len(lake.snapshot_ids())
+    expire_all_but(lake)
+
+    assert before == 5
+    assert 1 < len(lake.snapshot_ids()) < before
+    fill(lake, 5)
+    assert query.run().ids == list(range(6))
+
+
+@pytest.mark.witness
+@pytest.mark.fault(50)
+def test_a_stream_overtaken_by_an_expiry_that_knows_no_hold_stops_and_skips_nothing(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    fill(lake, 1, 2, 3)
+
+    engine.expire(3)
+
+    with pytest.raises(SnapshotExpiredError, match="expired"):
+        Query(lake, checkpoint, consumerId="none").run()
+    assert checkpoint.ids == [0]
+    assert Query(lake, checkpoint, failOnDataLoss="false", consumerId="none").run().ids == [0, 3]
+    fill(lake, 4)
+    assert Query(lake, checkpoint, consumerId="none").run().ids == [0, 3, 4]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(51)
+def test_an_expiry_while_a_stream_starts_leaves_it_its_snapshot_or_ends_it_before_its_first_row(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = logged(lake)
+
+    compact(lake)
+    fill(lake, 3)
+    expire_all_but(lake)
+
+    with pytest.raises(SnapshotExpiredError, match="expired"):
+        Query(lake, checkpoint).run()
+    assert checkpoint.rows == []
+    assert Query(lake, Checkpoint()).run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(51)
+def test_an_expiry_that_was_under_way_looks_for_new_streams_before_each_snapshot(lake: Lake) -> None:
+    fill(lake, *range(5))
+    table = lake.open()
+    chosen = lake.snapshot_ids()[:4]
+    checkpoint = logged(lake, startingVersion="earliest")
+    killed_at(Step.PINNED, Query(lake, checkpoint).run)
+
+    with pytest.raises(PwcError):
+        table.upkeep.expire(chosen)
+
+    assert Query(lake, checkpoint).run().ids == list(range(5))
+
+
+# ---------------------------------------------------------------- consumers
+
+
+@pytest.mark.witness
+@pytest.mark.fault(52)
+def test_a_consumer_that_was_lost_is_written_again_and_costs_no_row(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="etl").run()
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert [consumer.name for consumer in consumers.all()] == ["etl"]
+
+    consumers.drop("etl")
+    fill(lake, 1, 2)
+
+    assert Query(lake, checkpoint, consumerId="etl").run().ids == [0, 1, 2]
+    assert [consumer.name for consumer in consumers.all()] == ["etl"]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(53)
+def test_a_second_query_under_one_consumer_is_refused(lake: Lake) -> None:
+    fill(lake, 0)
+    first = Query(lake, Checkpoint(), consumerId="etl")
+    first.run()
+
+    with pytest.raises(ConsumerConflictError, match="another query holds that name"):
+        Query(lake, Checkpoint(), consumerId="etl").run()
+
+    fill(lake, 1)
+    assert first.run().ids == [0, 1]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(54)
+def test_the_hold_of_a_dead_query_goes_after_its_time(lake: Lake) -> None:
+    fill(lake, 0)
+    clock = FakeClock(lake.history()[-1].at_ms)
+    Query(lake, Checkpoint(), clock=clock, consumerId="etl", consumerExpiration="1d").run()
+    fill(lake, 1, 2, 3)
+
+    expire_all_but(lake, later_ms=DAY_MS // 2)
+    held = len(lake.snapshot_ids())
+    expire_all_but(lake, later_ms=2 * DAY_MS)
+
+    assert held == 4
+    assert len(lake.snapshot_ids()) == 1
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert consumers.all() == []
+
+
+@pytest.mark.witness
+@pytest.mark.fault(54)
+def test_a_silent_query_that_lives_keeps_its_hold(lake: Lake) -> None:
+    fill(lake, 0)
+    clock = FakeClock(lake.history()[-1].at_ms)
+    query = Query(lake, Checkpoint(), clock=clock, consumerId="etl", consumerExpiration="1d")
+    query.run()
+    for _ in range(10):
+        clock.sleep(DAY_MS // 3 // 1000)
+        assert not query.batch()
+    fill(lake, 1, 2)
+
+    expire(lake.open(), Retention(keep_last=1), clock=clock)
+
+    assert len(lake.snapshot_ids()) == 3
+    assert query.run().ids == [0, 1, 2]
+
+
+# ---------------------------------------------------------------- the table is another
+
+
+@pytest.mark.witness
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+@pytest.mark.parametrize("below", [1, 2], ids=["one", "two"])
+@pytest.mark.parametrize("grown", [0, 1, 2, 3])
+def test_a_table_that_was_rolled_back_below_the_stream_is_named_however_far_it_grew_again(
+    lake: Lake, engine: OtherEngine, below: int, grown: int
+) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = Query(lake, Checkpoint()).run()
+
+    engine.roll_back(lake.snapshot_ids()[-1 - below])
+    for number in range(grown):
+        engine.append(rows(10 + number))
+
+    with pytest.raises(TableRolledBackError, match="rolled back"):
+        Query(lake, checkpoint).run()
+    assert checkpoint.ids == [0, 1, 2]
+
+
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+def test_a_table_that_was_rolled_back_above_the_stream_is_followed_as_it_is_now(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    fill(lake, 0, 1)
+    checkpoint = Query(lake, Checkpoint()).run()
+    here = lake.snapshot_ids()[-1]
+    fill(lake, 2, 3)
+
+    engine.roll_back(here)
+    engine.append(rows(10))
+
+    assert Query(lake, checkpoint).run().ids == [0, 1, 10]
+
+
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+def test_a_batch_that_was_logged_and_rolled_back_is_not_planned_from_others_of_its_number(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    here = lake.snapshot_ids()[-1]
+    fill(lake, 1)
+    query = Query(lake, checkpoint)
+    checkpoint.offsets.append(query.latest(checkpoint.offsets[-1]))
+
+    engine.roll_back(here)
+    engine.append(rows(10))
+    engine.append(rows(11))
+
+    with pytest.raises(TableRolledBackError):
+        Query(lake, checkpoint).run()
+    assert checkpoint.ids == [0]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(56)
+@pytest.mark.parametrize("grown", [1, 3])
+def test_a_table_that_was_dropped_and_made_anew_is_named(lake: Lake, engine: OtherEngine, grown: int) -> None:
+    fill(lake, 0, 1)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+
+    engine.drop()
+    other = lake.with_options(commitUser="another")
+    fill(other, *range(10, 10 + grown))
+
+    with pytest.raises(TableChangedError, match="dropped"):
+        Query(lake, checkpoint, consumerId="none").run()
+    assert checkpoint.ids == [0, 1]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(57)
+def test_an_overwrite_is_named_or_passed_over_and_the_appends_around_it_come_once(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    fill(lake, 1)
+    lake.commit(2, lake.write(rows(20)), overwrite=True)
+    replaced = lake.snapshot_ids()[-1]
+    fill(lake, 3)
+
+    with pytest.raises(SourceChangedError, match=f"snapshot {replaced} .*took rows out.*skipChangeCommits"):
+        Query(lake, checkpoint).run()
+
+    assert checkpoint.ids == [0, 1]
+    assert Query(lake, checkpoint, skipChangeCommits="true").run().ids == [0, 1, 3]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(58)
+@pytest.mark.needs("schema changes")
+def test_a_column_added_in_the_middle_stops_the_stream_between_and_a_restart_reads_both_sides_whole(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    fill(lake, 0)
+    query = Query(lake, Checkpoint())
+    query.run()
+    fill(lake, 1)
+    engine.add_column("note")
+    fill(lake, 2)
+
+    with pytest.raises(SourceSchemaChangedError, match="goes on exactly there"):
+        query.run()
+
+    assert query.checkpoint.ids == [0, 1]
+    again = Query(lake, query.checkpoint).run()
+    assert again.ids == [0, 1, 2]
+    assert [sorted(row) for row in again.rows] == [["day", "id"], ["day", "id"], ["day", "id", "note"]]
+
+
+# ---------------------------------------------------------------- much and little
+
+
+@pytest.mark.witness
+@pytest.mark.fault(59)
+def test_a_long_backlog_comes_in_bounded_batches_with_compactions_among_it(lake: Lake) -> None:
+    _follow_backlog(lake, 12)
+
+
+@pytest.mark.fault(59)
+@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_backlog_of_many_snapshots_in_memory(memory_lake: Lake, count: int) -> None:
+    _follow_backlog(memory_lake, count)
+
+
+def _follow_backlog(lake: Lake, count: int) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), startingVersion="earliest").run()
+    for number in range(1, count):
+        fill(lake, number)
+        if number % (count // 4) == 0:
+            compact(lake)
+
+    Query(lake, checkpoint, maxFilesPerTrigger="5").run()
+
+    assert checkpoint.ids == list(range(count))
+    assert max(len(batch) for batch in checkpoint.sunk.values()) == 5
+
+
+@pytest.mark.witness
+@pytest.mark.fault(60)
+def test_a_file_larger_than_every_limit_is_read_by_its_row_groups(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paimon_sink.write.task.Limits", partial(Limits, split_rows=1, row_group_rows=2))
+    lake.append(0, *(rows(2 * number, 2 * number + 1) for number in range(6)))
+    lake.append(1, rows(100), rows(101))
+    checkpoint = Checkpoint()
+
+    for most in ("3", "5", "1", "4", "100"):
+        query = Query(lake, checkpoint, maxRowsPerTrigger=most, splitSize="1mb", parallelism=3)
+        assert query.batch() or not query.batch()
+
+    assert Query(lake, checkpoint).run().ids == [*range(12), 100, 101]
+    assert [len(batch) for batch in checkpoint.sunk.values()][:3] == [2, 4, 2]
+    assert json.loads(checkpoint.offsets[0])["group"] == 1
+
+
+@pytest.mark.witness
+@pytest.mark.fault(61)
+def test_many_tiny_files_of_one_snapshot_are_packed_into_few_tasks(lake: Lake) -> None:
+    lake = lake.with_options(partitionBy="day")
+    lake.append(0, *(rows(number, day=str(number)) for number in range(40)))
+    query = Query(lake, Checkpoint(), parallelism=3, maxFilesPerTrigger="25")
+
+    query.run()
+
+    assert query.checkpoint.ids == list(range(40))
+    assert [len(batch) for batch in query.checkpoint.sunk.values()] == [25, 15]
+    assert query.task_counts == [3, 3]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(62)
+@pytest.mark.parametrize("start", ["full", "latest"])
+def test_a_stream_of_an_empty_table_goes_on_with_its_first_rows(lake: Lake, engine: OtherEngine, start: str) -> None:
+    engine.create(rows(0).schema)
+    checkpoint = Checkpoint()
+    Query(lake, checkpoint, startingVersion=start).run()
+    assert len(checkpoint.offsets) == 1
+
+    fill(lake, 0, 1)
+
+    assert Query(lake, checkpoint, startingVersion=start).run().ids == [0, 1]
+
+
+@pytest.mark.fault(62)
+def test_empty_snapshots_are_passed(lake: Lake) -> None:
+    lake.commit(0, lake.write(), overwrite=True)
+    checkpoint = Query(lake, Checkpoint()).run()
+    fill(lake, 1)
+    compact(lake)
+    fill(lake, 2)
+
+    assert Query(lake, checkpoint).run().ids == [1, 2]
+
+
+# ---------------------------------------------------------------- stores that lie and fail
+
+
+@pytest.mark.witness
+@pytest.mark.fault(63)
+@pytest.mark.needs("rollback")
+def test_a_snapshot_that_vanished_after_its_batch_was_logged_makes_no_shorter_batch(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    here = lake.snapshot_ids()[-1]
+    fill(lake, 1, 2)
+    query = Query(lake, checkpoint)
+    checkpoint.offsets.append(query.latest(checkpoint.offsets[-1]))
+
+    engine.roll_back(here)
+
+    for again in (query, Query(lake, checkpoint)):
+        with pytest.raises((TableRolledBackError, CorruptTableError)):
+            again.plan(1)
+    assert checkpoint.ids == [0]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(64)
+@pytest.mark.parametrize("failures", [1, 3])
+def test_a_store_that_fails_for_a_while_is_asked_again(lake: Lake, failures: int) -> None:
+    fill(lake, 0, 1, 2)
+    opened: Callable[[], Table] = partial(flaky, lake.open, failures)
+
+    checkpoint = Query(lake, Checkpoint(), opened=opened, maxFilesPerTrigger="1").run()
+
+    assert checkpoint.ids == [0, 1, 2]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(64)
+def test_a_store_that_fails_for_good_ends_the_query_by_name_with_no_row_less(lake: Lake) -> None:
+    fill(lake, 0, 1)
+    checkpoint = Query(lake, Checkpoint(), maxFilesPerTrigger="1").run(most=1)
+
+    with pytest.raises(StorageError, match="the connection broke"):
+        Query(lake, checkpoint, opened=partial(flaky, lake.open, 10_000)).run()
+
+    assert Query(lake, checkpoint).run().ids == [0, 1]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(65)
+def test_an_idle_stream_looks_at_the_table_once_a_poll_interval(lake: Lake) -> None:
+    fill(lake, 0)
+    clock = FakeClock(lake.history()[-1].at_ms)
+    query = Query(lake, Checkpoint(), clock=clock, pollInterval="10s")
+    query.run()
+    looks: list[Step] = []
+
+    with listening(lambda step: looks.append(step) if step is Step.LOOKED else None):
+        for _ in range(600):
+            clock.now += 100
+            assert not query.batch()
+
+    assert len(looks) in (5, 6)
+    fill(lake, 1)
+    clock.now += 10_000
+    assert query.run().ids == [0, 1]
+
+
+@pytest.mark.fault(65)
+def test_many_restarts_at_random_steps_beside_writer_compaction_and_expiry_deliver_every_row_once(lake: Lake) -> None:
+    rng = Random(7)
+    steps = (Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON)
+    checkpoint = Checkpoint()
+    fill(lake, 0)
+    Query(lake, checkpoint).run()
+    for number in range(1, 16):
+        fill(lake, number)
+        if number % 4 == 0:
+            compact(lake)
+        if number % 5 == 0:
+            expire_all_but(lake)
+        query = Query(lake, checkpoint, maxFilesPerTrigger=str(rng.randint(1, 3)), parallelism=rng.randint(1, 4))
+        killed_at(rng.choice(steps), query.run, times=rng.randint(1, 3))
+
+    assert Query(lake, checkpoint).run().ids == list(range(16))
+
+
+@pytest.mark.fault(53)
+def test_the_name_of_another_engines_reader_is_not_taken(lake: Lake) -> None:
+    fill(lake, 0)
+    consumers = lake.open().consumers
+    assert consumers is not None
+    there = Consumer("flink", lake.snapshot_ids()[0], "another", lake.history()[-1].at_ms + FAR_MS, FAR_MS)
+    assert consumers.put(there)
+
+    with pytest.raises(ConsumerConflictError):
+        Query(lake, Checkpoint(), consumerId="flink").run()
+
+    assert consumers.find("flink") == there
