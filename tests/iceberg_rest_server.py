@@ -136,6 +136,8 @@ def _refusal(code: int, error: Exception) -> bytes:
 def _handler_for(server: IcebergRestServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # The answer goes out in two writes; with Nagle's algorithm the second would wait for the client.
+        disable_nagle_algorithm = True
 
         def _serve(self) -> None:
             parts = urlsplit(self.path)

@@ -97,6 +97,7 @@ def test_commit_overhead_measures_every_size_in_both_formats(tmp_path: Path) -> 
 
 
 @pytest.mark.s3
+@pytest.mark.long
 def test_latency_counts_requests_and_those_that_waited_for_each_other(tmp_path: Path) -> None:
     few = ["--files", "1", "--delays", "0", "--turns", "1"]
 
@@ -112,6 +113,7 @@ def test_latency_counts_requests_and_those_that_waited_for_each_other(tmp_path: 
     assert all(row["requests"] >= row["chain"] >= 0 and row["ms"] > 0 for row in rows)
 
 
+@pytest.mark.long
 def test_messages_are_measured_beside_their_manifests(tmp_path: Path) -> None:
     few = ["--messages", "10", "--files", "20", "--turns", "1"]
 

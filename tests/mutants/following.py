@@ -134,8 +134,8 @@ FOLLOWING_MUTANTS = (
         "follow-paimon-expiry-looks-once",
         "expiry looks for consumers again before each snapshot it removes",
         "paimon_sink/formats/paimon/expiry.py",
-        "            if any(number <= each.snapshot.id for number in _consumed(self.handle)):\n",
-        "            if any(number < 0 for number in _consumed(self.handle)):\n",
+        "            if any(number <= each.snapshot.id for number in consumed):\n",
+        "            if any(number < 0 for number in consumed):\n",
         (f"{FAULTS}::test_an_expiry_that_was_under_way_looks_for_new_streams_before_each_snapshot",),
     ),
     Mutant(

@@ -150,13 +150,16 @@ class PaimonExpiry:
             raise self._missing(end, error) from error
         for each in doomed:
             # After the one before is gone, and not beside that: see TagFiles._stays.
-            standing, tags_now = together(
-                lambda: self.handle.snapshots.read(end.id), self._tag_files, far=self.handle.store.is_far
+            standing, tags_now, consumed = together(
+                lambda: self.handle.snapshots.read(end.id),
+                self._tag_files,
+                lambda: _consumed(self.handle),
+                far=self.handle.store.is_far,
             )
             if standing != end or tags_now != tags:
                 # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
                 raise self._moved_on()
-            if any(number <= each.snapshot.id for number in _consumed(self.handle)):
+            if any(number <= each.snapshot.id for number in consumed):
                 # Somebody began to follow the table since it was chosen.
                 raise self._moved_on()
             self._remove(each)
