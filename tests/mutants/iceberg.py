@@ -29,14 +29,6 @@ ICEBERG_MUTANTS = (
         (f"{KEPT}::test_a_commit_leaves_what_pyiceberg_would_and_all_it_does_not_know",),
     ),
     Mutant(
-        "iceberg-cut-in-a-string",
-        "a list is cut out of the text only where its end is sure",
-        KEPT_TEXT,
-        "    if end < 0 or not text[end + 3 : end + 4].isalpha():\n",
-        "    if end < 0:\n",
-        (f"{KEPT}::test_whatever_stands_in_it_reads_as_pyiceberg_reads_it",),
-    ),
-    Mutant(
         "iceberg-links-of-another-order",
         "parents are read off the text only where each snapshot has them where they are looked for",
         KEPT_TEXT,

@@ -248,15 +248,16 @@ def _dumps(value: Any) -> str:
 def _cut_out(text: str, key: str) -> tuple[str, str] | None:
     """The text with an empty list, and what stood in it. None where the text does not tell for sure.
 
-    A quote inside of a string is escaped, so what looks like a name and the begin of a list is one. So is the end of a
-    list with the next name behind it: a string that ends like that is followed by no letter.
+    A quote inside of a string is escaped, so what looks like a name and the begin of a list is one. What looks like the
+    end of a list may be the end of an inner one, or of a string. Then what is left does not parse: its brackets do not
+    match, or each of its strings begins where one should end.
     """
     opening = f'"{key}":['
     start = text.find(opening) + len(opening)
     if start < len(opening) or text[start - len(opening) - 1] == "\\" or text.find(opening, start) >= 0:
         return None
     end = text.find('],"', start)
-    if end < 0 or not text[end + 3 : end + 4].isalpha():
+    if end < 0:
         return None
     inside = text[start:end]
     if "]" in inside and _INNER_END.search(inside):
