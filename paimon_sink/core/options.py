@@ -248,7 +248,8 @@ def _elsewhere(option: Declaration, purpose: Purpose) -> str:
     if option.purposes >= READS:
         words = {"reads", *(other.in_words for other in option.purposes - READS)}
     for_what = " and ".join(sorted(words))
-    cure = option.instead or "leave it out."
+    # What to do instead is said of writes.
+    cure = "leave it out." if purpose in READS or option.instead is None else option.instead
     return f"{option.key} is for {for_what}, not for {purpose.in_words}: {cure}"
 
 

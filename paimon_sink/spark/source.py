@@ -53,13 +53,13 @@ class PwcDataSource(DataSource):
         """A scan with the columns of the DataFrame. Spark does not say whether that is for a batch or for a stream."""
         if is_of_stream(self.options):
             return opened_columns(self._parsed(Purpose.STREAM_READ))
-        options = self._parsed(Purpose.READ)
         try:
+            options = self._parsed(Purpose.READ)
             return Scan.open(open_table(options.table), options.read)
         except (OptionError, RefusedError):
             if not may_be_of_stream(self.options):
                 raise
-            # A range that a batch cannot read may be where a stream begins. A batch says so when it is planned.
+            # What a batch cannot heed may be for a stream. A batch says so when it is planned.
             return opened_columns(self._parsed(Purpose.STREAM_READ))
 
     def reader(self, schema: StructType) -> PwcReader:

@@ -153,9 +153,10 @@ def is_of_stream(options: Mapping[str, str]) -> bool:
 
 
 def may_be_of_stream(options: Mapping[str, str]) -> bool:
-    """Whether the options say where a stream can begin, and not where a batch ends."""
+    """Whether the options say what a stream can heed, and not which snapshot a batch is of or where it ends."""
     keys = {str(key).lower() for key in options}
-    return bool(keys & {"startingversion", "startingtimestamp"}) and not keys & {"endingversion", "endingtimestamp"}
+    of_batch = {"endingversion", "endingtimestamp", "versionasof", "timestampasof"}
+    return bool(keys & {"startingversion", "startingtimestamp", "skipchangecommits"}) and not keys & of_batch
 
 
 def _starts_with_a_word(options: Mapping[str, str]) -> bool:

@@ -74,6 +74,10 @@ def test_a_named_stop_comes_through_spark(spark: SparkSession, local_lake: Lake,
     assert isinstance(cause_of(stopped.value), SourceChangedError)
     assert target.ids() == [1]
 
+    local_lake.append(2, rows(8))
+    copy(spark, local_lake, target, tmp_path / "pipeline", skipChangeCommits="true")
+    assert target.ids() == [1, 8]
+
 
 def test_wrong_options_of_a_stream_are_a_sentence(spark: SparkSession, local_lake: Lake, tmp_path: Path) -> None:
     local_lake.append(0, rows(1))

@@ -113,3 +113,45 @@ def test_the_columns_of_a_stream_are_those_of_today_wherever_it_begins(local_lak
 def ids_of(reader: Any, start: Any, end: Any) -> list[int]:
     batches = [batch for part in reader.partitions(start, end) for batch in reader.read(part)]
     return sorted(number for batch in batches for number in batch["id"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"startingVersion": "full"},
+        {"startingVersion": "latest"},
+        {"startingVersion": "earliest"},
+        {"startingVersion": "1"},
+        {"startingTimestamp": "2026-01-01T00:00:00Z"},
+        {"maxFilesPerTrigger": "1"},
+        {"maxBytesPerTrigger": "1mb"},
+        {"maxRowsPerTrigger": "1"},
+        {"skipChangeCommits": "true"},
+        {"failOnDataLoss": "false"},
+        {"consumerId": "etl"},
+        {"pollInterval": "1s"},
+        {"onSchemaChange": "stop"},
+        {"columns": "id"},
+        {"where": "id > 0"},
+        {"splitSize": "1mb"},
+        {"minPartitions": "1"},
+        {"metadataColumns": "_file"},
+    ],
+    ids=lambda option: "=".join(*option.items()),
+)
+def test_each_option_of_a_stream_is_heeded_by_itself(local_lake: Lake, option: dict[str, str]) -> None:
+    local_lake.append(0, rows(1))
+    source = PwcDataSource({**local_lake.all_options(), **option})
+
+    reader = source.streamReader(source.schema())
+
+    assert isinstance(reader, stream_reader.PwcStreamReader)
+
+
+def test_a_batch_that_has_no_range_refuses_to_pass_over_changes_when_it_is_planned(local_lake: Lake) -> None:
+    local_lake.append(0, rows(1))
+    source = PwcDataSource({**local_lake.all_options(), "skipChangeCommits": "true"})
+    schema = source.schema()
+
+    with pytest.raises(OptionError, match="skipChangeCommits does nothing without startingVersion"):
+        source.reader(schema)
