@@ -125,7 +125,9 @@ def _response(location: str, metadata: TableMetadata, *, named_only: bool = Fals
     found = json.loads(metadata.model_dump_json())
     if named_only:
         named = {ref["snapshot-id"] for ref in found.get("refs", {}).values()}
-        found["snapshots"] = [each for each in found["snapshots"] if each["snapshot-id"] in named]
+        # As SeaweedFS does: what is left out is left out of the log, too.
+        for key in ("snapshots", "snapshot-log"):
+            found[key] = [each for each in found[key] if each["snapshot-id"] in named]
     return {"metadata-location": location, "metadata": found, "config": {}}
 
 

@@ -91,6 +91,16 @@ def test_history_and_reads_of_the_past_see_every_snapshot(lake: Lake) -> None:
         assert sum(split.rows for split in splits) == position
 
 
+def test_a_read_as_of_a_time_sees_every_snapshot(lake: Lake) -> None:
+    grown(lake, 3)
+    history = lake.history()
+    at_ms = history[0].at_ms
+
+    scan = lake.open().scans.at(AsOf(at_ms=at_ms))
+
+    assert scan.snapshot_id == [each.snapshot_id for each in history if each.at_ms <= at_ms][-1]
+
+
 def test_expiry_sees_every_snapshot(lake: Lake) -> None:
     grown(lake, 5)
 

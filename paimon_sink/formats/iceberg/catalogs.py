@@ -214,13 +214,14 @@ class Tables:
 
     # ------------------------------------------------------------ inside
 
-    def _all_kept(self) -> KeptText:
-        """Every snapshot, from a catalog that was asked for those that branches and tags name."""
+    def _all_kept(self) -> tuple[KeptText, str]:
+        """Every snapshot and the log, from a catalog that was asked for those that branches and tags name."""
         with self._asking(), files_on_record({}) as record:
             metadata = self._asked_for_all().load_table(self._identifier).metadata
             if record.slim is not None:
-                return record.slim.kept
-            return KeptText(",".join(snapshot.model_dump_json() for snapshot in metadata.snapshots))
+                return record.slim.kept, record.slim.log
+            snapshots = ",".join(snapshot.model_dump_json() for snapshot in metadata.snapshots)
+            return KeptText(snapshots), ",".join(entry.model_dump_json() for entry in metadata.snapshot_log)
 
     def _asked_for_all(self) -> Catalog:
         return self._catalog_of({**self._properties, LOADING_MODE: "all"})
@@ -308,7 +309,9 @@ class Tables:
         return _LOGIN.sub(f"{_HIDDEN}@", text)
 
 
-def _whole(metadata: TableMetadata, record: Record, *, rest: Callable[[], KeptText] | None = None) -> TableMetadata:
+def _whole(
+    metadata: TableMetadata, record: Record, *, rest: Callable[[], tuple[KeptText, str]] | None = None
+) -> TableMetadata:
     """With the snapshots that were left out when it was read."""
     return metadata if record.slim is None else with_kept(metadata, record.slim, rest=rest)
 

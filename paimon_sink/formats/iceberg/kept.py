@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import overload
 
 from pyiceberg.table.metadata import TableMetadata, TableMetadataV2
@@ -91,13 +91,13 @@ class KeptSnapshots(Sequence[Snapshot]):
 
 
 class _KeptLog(Sequence[SnapshotLogEntry]):
-    def __init__(self, log: str) -> None:
+    def __init__(self, log: Callable[[], str]) -> None:
         self._log = log
         self._all: list[SnapshotLogEntry] | None = None
 
     def _whole(self) -> list[SnapshotLogEntry]:
         if self._all is None:
-            self._all = [SnapshotLogEntry.model_validate(each) for each in snapshot_log(self._log)]
+            self._all = [SnapshotLogEntry.model_validate(each) for each in snapshot_log(self._log())]
         return self._all
 
     def __len__(self) -> int:
@@ -117,14 +117,19 @@ class _KeptLog(Sequence[SnapshotLogEntry]):
 
 
 def with_kept(
-    metadata: TableMetadata, slim: SlimMetadata, *, rest: Callable[[], KeptText] | None = None
+    metadata: TableMetadata, slim: SlimMetadata, *, rest: Callable[[], tuple[KeptText, str]] | None = None
 ) -> TableMetadata:
     """What pyiceberg read of the slim metadata, with everything that was left as text.
 
-    ``rest`` gives all snapshots where the metadata has only those that branches and tags name.
+    ``rest`` gives all snapshots and the whole log, where the metadata has only the snapshots that branches and tags
+    name: a catalog that leaves the others out may leave them out of the log, too.
     """
-    fields = {**dict(metadata), "snapshots": KeptSnapshots(slim.kept, rest), "snapshot_log": _KeptLog(slim.log)}
-    return _KeptMetadata.model_construct(**fields)
+    if rest is None:
+        snapshots, log = KeptSnapshots(slim.kept), _KeptLog(lambda: slim.log)
+    else:
+        once = cache(rest)
+        snapshots, log = KeptSnapshots(slim.kept, lambda: once()[0]), _KeptLog(lambda: once()[1])
+    return _KeptMetadata.model_construct(**{**dict(metadata), "snapshots": snapshots, "snapshot_log": log})
 
 
 class _KeptMetadata(TableMetadataV2):
