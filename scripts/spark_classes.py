@@ -16,12 +16,13 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-# As the tests start theirs (tests/spark/jvm.py): an archive is for one collector.
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.spark.jvm import QUICKLY_COMPILED
 
 
 def main(archive: Path) -> None:
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA} -XX:ArchiveClassesAtExit={archive}"
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{QUICKLY_COMPILED} -Xlog:disable -XX:ArchiveClassesAtExit={archive}"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     with tempfile.TemporaryDirectory(prefix="pwc-classes-") as directory:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from pyiceberg.catalog.rest import CreateTableRequest
@@ -20,6 +20,8 @@ from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, No
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CommitTableRequest
 from pyiceberg.table.metadata import TableMetadata
+
+from tests.support.serving import ServingInside
 
 __all__ = ["IcebergRestServer"]
 
@@ -30,7 +32,7 @@ class _FailureError(Exception):
     """The server's own."""
 
 
-class IcebergRestServer:
+class IcebergRestServer(ServingInside):
     """Serves one warehouse on a free port of the loopback interface, for the length of a ``with`` block."""
 
     def __init__(
@@ -47,9 +49,7 @@ class IcebergRestServer:
             uri=f"sqlite:///{root}/behind.db?check_same_thread=false",
             warehouse=f"file://{root}",
         )
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
-        self._http.daemon_threads = True
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        super().__init__(_handler_for(self))
 
     @property
     def answers_to(self) -> str:
@@ -58,19 +58,12 @@ class IcebergRestServer:
 
     @property
     def options(self) -> dict[str, str]:
-        uri = f"http://127.0.0.1:{self._http.server_address[1]}"
-        return {"warehouse": "behind", "tableFormat": "iceberg", "catalog.type": "rest", "catalog.uri": uri}
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+        return {"warehouse": "behind", "tableFormat": "iceberg", "catalog.type": "rest", "catalog.uri": self.uri}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
         self._catalog.close()
 
     def answer(self, method: str, path: list[str], query: str, body: bytes) -> tuple[int, bytes]:

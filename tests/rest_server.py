@@ -13,10 +13,9 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
 from pypaimon.common.file_io import FileIO
@@ -24,6 +23,8 @@ from pypaimon.common.json_util import JSON
 from pypaimon.common.options import Options
 from pypaimon.schema.schema import Schema
 from pypaimon.schema.schema_manager import SchemaManager
+
+from tests.support.serving import ServingInside
 
 __all__ = ["RestCatalogServer"]
 
@@ -76,7 +77,7 @@ class _Fault:
     after_apply: bool
 
 
-class RestCatalogServer:
+class RestCatalogServer(ServingInside):
     """Serves one warehouse on a free port of the loopback interface, for the length of a ``with`` block."""
 
     token = "a-token-for-tests"
@@ -89,14 +90,7 @@ class RestCatalogServer:
         self._lock = threading.Lock()
         self._databases: dict[str, _Database] = {}
         self._faults: list[_Fault] = []
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
-        self._http.daemon_threads = True
-        # A short poll: shutdown waits for it, and there is one shutdown for every test.
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    @property
-    def uri(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        super().__init__(_handler_for(self))
 
     @property
     def catalog_options(self) -> dict[str, str]:
@@ -118,17 +112,6 @@ class RestCatalogServer:
         """Answer the next commit with ``status``, although it was applied or before it is. Calls queue up."""
         with self._lock:
             self._faults.append(_Fault(status, after_apply))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
     # ---------------------------------------------------------------- what clients may ask
 

@@ -14,6 +14,7 @@ import pyspark
 
 from integration.soak.place import Place
 from integration.soak.processes import Daemon, Process, kill_sessions, processes
+from tests.spark.jvm import QUICKLY_COMPILED
 
 __all__ = ["HOST", "WORKERS", "Cluster", "SoakError", "free_port"]
 
@@ -138,7 +139,6 @@ class Cluster:
     # ---------------------------------------------------------------- starting
 
     def _environment(self) -> dict[str, str]:
-        options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         return {
             **os.environ,
             "SPARK_HOME": str(Path(pyspark.__file__).parent),
@@ -146,7 +146,7 @@ class Cluster:
             "SPARK_LOCAL_DIRS": str(self._place.temporary),
             "TMPDIR": str(self._place.temporary),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": options,
+            "SPARK_DAEMON_JAVA_OPTS": QUICKLY_COMPILED,
             # An application whose executors keep dying would be given up after ten.
             "SPARK_MASTER_OPTS": "-Dspark.deploy.maxExecutorRetries=-1 -Dspark.master.rest.enabled=false",
             "PYSPARK_PYTHON": sys.executable,

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from integration.soak.place import BATCH_WRITER, FILES_A_BATCH, ROWS_A_BATCH, STREAMS, Place, first_id
 from integration.soak.watched import DIRECTORY, WatchedDataSource
 from paimon_sink import register
+from tests.spark.jvm import QUICKLY_COMPILED
 
 _TRIGGERS = dict(zip(STREAMS, ("800 milliseconds", "1200 milliseconds"), strict=True))
 _A_JOB_EVERY_S = 2.0
@@ -142,8 +143,7 @@ def _stop_without_spark(spark: SparkSession) -> None:
 
 
 def _session(place: Place, master: str) -> SparkSession:
-    # They live for seconds: compiling well is not worth it.
-    java = f'-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Djava.io.tmpdir={place.temporary}"'
+    java = f'{QUICKLY_COMPILED} "-Djava.io.tmpdir={place.temporary}"'
     spark = (
         SparkSession.builder.master(master)
         .appName("pwc soak")

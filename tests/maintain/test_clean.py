@@ -17,8 +17,7 @@ from paimon_sink.maintain.verify import verify
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.store import Store, Upload
-from tests.support.ages import TWO_DAYS_MS, Ages
-from tests.support.batches import opened, sealed
+from tests.support.ages import TWO_DAYS_MS, Ages, aged
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
@@ -66,9 +65,7 @@ def without_claims(paths: Iterable[str]) -> set[str]:
 
 def old_message(lake: Lake, *ids: int) -> PwcCommitMessage:
     """What a task wrote two days ago."""
-    message = opened(lake.write(rows(*ids)))
-    assert message.planned is not None
-    return sealed(replace(message, planned=replace(message.planned, wall_ms=message.planned.wall_ms - TWO_DAYS_MS)))
+    return aged(lake.write(rows(*ids)))
 
 
 @pytest.mark.witness

@@ -17,8 +17,8 @@ from tests.support.places import Place, places
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what makes no sense where this run's Spark is."""
-    left_out = [item for item in items if why_not(item, chosen()) is not None]
+    """Leave out what makes no sense where this run's Spark is. Who only collects wants to see every test."""
+    left_out = [item for item in items if not config.option.collectonly and why_not(item, chosen()) is not None]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 WARM = Path(__file__).parent / "warm"
 VARIABLE = "PWC_SPARK"
 _NEEDS_LOCAL = "needs_local_spark"
+_NEEDS_CLUSTER = "needs_cluster"
 _FIXTURE = "spark"
 
 
@@ -39,6 +40,9 @@ def chosen() -> Where:
 
 def why_not(item: pytest.Item, where: Where) -> str | None:
     """Why a test does not run there. One that asks for no session starts what it needs, and is the same anywhere."""
+    mark = item.get_closest_marker(_NEEDS_CLUSTER)
+    if mark is not None and where is not Where.CLUSTER:
+        return str(mark.args[0])
     if where is Where.LOCAL:
         return None
     if _FIXTURE not in getattr(item, "fixturenames", ()):

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from paimon_sink.cli.demo.place import TABLE, Place
 from paimon_sink.formats.registry import BUILT_IN
+from tests.spark.support import Checkpoint
 from tests.support.descendants import processes_that_name
+from tests.support.lake import Lake
+from tests.support.whole import assert_whole
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -44,6 +48,9 @@ def test_the_demo_kills_the_driver_twice_and_finds_every_row_once(tmp_path: Path
     assert figures["snapshots"] == figures["batches"] == 6
     assert figures["replays_recognised"] >= 1
     assert processes_that_name(tmp_path / "demo") == []
+    place = Place(tmp_path / "demo", table_format)
+    assert Checkpoint(place.checkpoint).batches() == list(range(6))
+    assert_whole(Lake(place.options(), TABLE))
 
 
 def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path) -> None:

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from paimon_sink.core.steps import Step
-from tests.spark.directed import Action, Director, Order
+from tests.spark.directed import Action, Directed, Director, Order
 from tests.spark.processes import EXECUTORS, ClusterDaemons, Driver, Job, is_alive, parent_of, until
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options, named_files
 from tests.support.lake import Lake
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("processes")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 TASKS = 4
 SPECULATION = {
@@ -63,30 +64,42 @@ def ended(director: Director, batch_id: int) -> set[int | None]:
     return {line.partition for line in director.done("write ended", batch_id=batch_id)}
 
 
+@pytest.fixture
+def tasks_of_a_file(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session in which every file of a batch is a task of its own."""
+    settings = dict.fromkeys(("spark.sql.files.maxPartitionBytes", "spark.sql.files.openCostInBytes"), "4m")
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    spark.dataSource.register(Directed)
+    yield spark
+    for key, earlier in before.items():
+        spark.conf.set(key, str(earlier))
+
+
+@pytest.mark.everywhere
+@pytest.mark.needs_cluster("no other session has executors that can be killed")
 @pytest.mark.fault(28)
 def test_only_the_task_of_a_killed_executor_runs_again(
-    cluster: ClusterDaemons,
-    local_lake: Lake,
-    source: Source,
-    checkpoint: Checkpoint,
-    director: Director,
-    tmp_path: Path,
+    tasks_of_a_file: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, director: Director
 ) -> None:
     director.give(Order(Action.HOLD, Step.ROWS_WRITTEN, 0, partition=TASKS - 1))
-    with Driver(job(cluster, local_lake, source, checkpoint, director), tmp_path / "driver") as driver:
-        driver.go()
-        # The last task waits in the middle of its file; the others are done, on its executor or on the other.
-        worker = director.wait_for_held()
-        until(lambda: ended(director, 0) == set(range(TASKS - 1)), "the end of the other tasks")
-        executor = parent_of(parent_of(worker))
+    query = checkpoint.start(
+        source.stream(tasks_of_a_file, files_a_batch=TASKS),
+        lake_options(local_lake, **director.options()),
+        sink=Directed.name(),
+    )
+    # The last task waits in the middle of its file; the others are done, on its executor or on the other.
+    worker = director.wait_for_held()
+    until(lambda: ended(director, 0) == set(range(TASKS - 1)), "the end of the other tasks")
+    executor = parent_of(parent_of(worker))
 
-        os.kill(executor, signal.SIGKILL)
+    os.kill(executor, signal.SIGKILL)
 
-        assert driver.end() == 0, driver.tail()
-        # The Python worker has outlived its executor: it ends its file, and has nobody to tell.
-        director.let_go()
-        until(lambda: not is_alive(worker), "the end of the worker without an executor")
-
+    query.awaitTermination()
+    # The Python worker has outlived its executor: it ends its file, and has nobody to tell.
+    director.let_go()
+    until(lambda: not is_alive(worker), "the end of the worker without an executor")
     assert director.attempts(0) == {0: [0], 1: [0], 2: [0], 3: [0, 1]}
     assert director.attempts(1) == {partition: [0] for partition in range(TASKS)}
     assert_exactly_once(local_lake, ids=range(80), batches=[0, 1])
@@ -95,6 +108,7 @@ def test_only_the_task_of_a_killed_executor_runs_again(
 
 
 @pytest.mark.long
+@pytest.mark.xdist_group("processes")
 @pytest.mark.fault(26)
 def test_of_two_attempts_that_both_finish_by_speculation_one_is_in(
     cluster: ClusterDaemons,

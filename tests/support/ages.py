@@ -7,14 +7,23 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage.local import LocalStore
 from paimon_sink.storage.remote import RemoteStore
 from paimon_sink.storage.store import Listed, Store
+from tests.support.batches import opened, sealed
 from tests.support.lake import Lake
 
-__all__ = ["TWO_DAYS_MS", "Ages"]
+__all__ = ["TWO_DAYS_MS", "Ages", "aged"]
 
 TWO_DAYS_MS = 2 * 24 * 3600 * 1000
+
+
+def aged(message: PwcCommitMessage, by_ms: int = TWO_DAYS_MS) -> PwcCommitMessage:
+    """The message of a task whose write was planned that much earlier."""
+    body = opened(message)
+    assert body.planned is not None
+    return sealed(replace(body, planned=replace(body.planned, wall_ms=body.planned.wall_ms - by_ms)))
 
 
 @dataclass

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,8 @@ from pyspark.sql import SparkSession
 
 from integration.interop.paimon.java import Java, assert_same_rows
 from paimon_sink.core.errors import TableChangedError
-from paimon_sink.spark.writers import PwcCommitMessage
 from tests.spark.support import Checkpoint, Source, lake_options
+from tests.support.ages import aged
 from tests.support.lake import Lake, rows
 
 DAY_S = 24 * 60 * 60
@@ -173,7 +171,7 @@ def test_javas_cleaning_spares_what_old_snapshots_of_ours_name(java: Java, lake:
 def test_a_batch_whose_file_java_cleaned_away_is_refused(java: Java, lake: Lake) -> None:
     """It took longer than a day. It fails, and the table stays whole."""
     lake.append(0, rows(1))
-    message = aged(lake.write(rows(2)), 2 * DAY_S)
+    message = aged(lake.write(rows(2)), 2 * DAY_S * 1000)
     age(lake, 2 * DAY_S)
 
     removed = java.call("remove_orphan_files")
@@ -182,12 +180,6 @@ def test_a_batch_whose_file_java_cleaned_away_is_refused(java: Java, lake: Lake)
 
     assert removed[0][0] >= 1
     assert_same_rows(java, lake, ids=[1])
-
-
-def aged(message: PwcCommitMessage, seconds: int) -> PwcCommitMessage:
-    """The message of a task that ended so long ago."""
-    body = json.loads(message.payload)
-    return replace(message, payload=json.dumps({**body, "written": body["written"] - seconds * 1000}).encode())
 
 
 def age(lake: Lake, seconds: float) -> None:
