@@ -98,13 +98,18 @@ demo-pipeline: java $(READY) ## Table to table: kill the driver again and again,
 TIMES := .test-times
 
 .PHONY: test
-test: java browser lint $(CLASSES) ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
+test: java browser lint ## What every change must pass: lint, types, tests of the first tier, S3 and Spark included (PYTEST_ARGS=…)
 	@echo "Types, and the tests without Spark, S3 included. Each shows what it has when it ends …"
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line types test-plain
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line types-and-classes test-plain
 	@echo "Tests with Spark, those that start clusters and drivers beside the others …"
 	@$(MAKE) --no-print-directory test-spark
 	@echo "A few of them again, on a standalone cluster and behind a Spark Connect server, at the same time …"
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-few-on-cluster test-few-on-connect
+
+# One after the other, beside the plain tests: together they are shorter than those.
+.PHONY: types-and-classes
+types-and-classes: types
+	@$(MAKE) --no-print-directory $(CLASSES)
 
 .PHONY: test-plain
 test-plain: browser $(READY) ## The part of `make test` without Spark

@@ -324,7 +324,7 @@ def lines(found: Collected, fault: int) -> Iterator[str]:
         if len(names) >= _WHOLE_MODULE_FROM and set(names) == found.modules[file]:
             where = {place for name in names for place in tests[file, name]}
             witnesses = sum(_is_witness(found, fault, (file, name)) for name in names)
-            marked = f", {witnesses} of them witnesses" if witnesses else ""
+            marked = f", {witnesses} of them {'a witness' if witnesses == 1 else 'witnesses'}" if witnesses else ""
             yield f"- `{file}`{with_spark}: all {len(names)} tests{marked}{_places(where)}"
             continue
         yield f"- `{file}`{with_spark}"

@@ -109,7 +109,6 @@ def test_a_manifest_list_that_is_gone_is_named_and_nothing_is_committed(
     assert lake.history() == before
 
 
-@pytest.mark.witness
 @pytest.mark.needs("manifests to damage")
 @pytest.mark.parametrize("data", [b"garbage", None], ids=["garbage", "gone"])
 def test_a_broken_manifest_fails_an_overwrite_by_name_and_leaves_the_table_alone(

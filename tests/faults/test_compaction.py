@@ -180,7 +180,6 @@ def test_a_column_that_goes_while_files_are_rewritten_ends_it_without_a_trace(la
 # ---------------------------------------------------------------- others at the same time
 
 
-@pytest.mark.witness
 @pytest.mark.parametrize("step", at(Step.BEFORE_PUT, Step.WRITE_STARTED, Step.AFTER_LOOK))
 def test_an_append_in_between_costs_a_round_and_no_more(lake: Lake, engine: OtherEngine, step: Step) -> None:
     filled(lake)
@@ -287,7 +286,6 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
 # ---------------------------------------------------------------- crashes and answers that never came
 
 
-@pytest.mark.witness
 @pytest.mark.needs("other processes")
 @pytest.mark.parametrize(
     "step",

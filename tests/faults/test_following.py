@@ -332,7 +332,6 @@ def test_the_hold_of_a_dead_query_goes_after_its_time(lake: Lake) -> None:
     assert consumers.all() == []
 
 
-@pytest.mark.witness
 @pytest.mark.fault(54)
 def test_a_silent_query_that_lives_keeps_its_hold(lake: Lake) -> None:
     fill(lake, 0)
@@ -575,7 +574,6 @@ def test_a_snapshot_that_vanished_after_its_batch_was_logged_makes_no_shorter_ba
     assert checkpoint.ids == [0]
 
 
-@pytest.mark.witness
 @pytest.mark.fault(64)
 @pytest.mark.parametrize("failures", [1, 3])
 def test_a_store_that_fails_for_a_while_is_asked_again(lake: Lake, failures: int) -> None:

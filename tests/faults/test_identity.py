@@ -116,7 +116,6 @@ def test_a_checkpoint_restored_from_a_backup_is_refused_and_skipped_on_request(l
     assert lake.batch_ids() == [0, 1, 2, 3, 4, 5]
 
 
-@pytest.mark.witness
 @pytest.mark.fault(16)
 def test_a_zombie_that_finishes_its_batch_after_its_successor_is_refused(lake: Lake) -> None:
     zombie = of(lake, "q", 100)
@@ -173,7 +172,6 @@ def under_foreign_snapshots(lake: Lake, engine: OtherEngine) -> None:
     engine.expire(2)
 
 
-@pytest.mark.witness
 @pytest.mark.fault(11)
 def test_a_replay_after_a_foreign_engine_expired_our_snapshots_doubles_nothing(lake: Lake, engine: OtherEngine) -> None:
     under_foreign_snapshots(lake, engine)
@@ -255,7 +253,6 @@ def test_a_later_batch_of_a_user_that_never_tried_one_is_new_although_history_ex
     assert lake.ids() == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.witness
 @pytest.mark.fault(11)
 @pytest.mark.needs("a ledger that expires")
 def test_a_later_batch_is_refused_where_history_and_every_claim_are_gone(lake: Lake, engine: OtherEngine) -> None:

@@ -82,7 +82,6 @@ def test_an_empty_batch_is_none(told: Lake, notes: Path) -> None:
     assert batches_told(notes) == [0]
 
 
-@pytest.mark.witness
 @pytest.mark.needs("other processes")
 @pytest.mark.parametrize("step", [Step.COMMITTED, Step.BEFORE_NOTIFY, Step.NOTIFIED, RETURNED], ids=str)
 def test_a_driver_that_dies_after_the_put_leaves_nobody_untold(told: Lake, notes: Path, step: Step | None) -> None:

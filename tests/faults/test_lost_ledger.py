@@ -41,7 +41,6 @@ def test_an_empty_batch_does_not_take_a_name_over(lake: Lake, engine: OtherEngin
         lake.commit(9, of_query(lake.write(rows(2)), "B"))
 
 
-@pytest.mark.witness
 @pytest.mark.fault(6, 11)
 @pytest.mark.needs("a ledger that expires")
 def test_an_empty_batch_does_not_vouch_for_the_next_one(lake: Lake, engine: OtherEngine) -> None:

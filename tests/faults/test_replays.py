@@ -78,7 +78,6 @@ def test_a_replay_after_a_run_of_empty_batches_is_not_committed_again(lake: Lake
     assert lake.ids() == [1, 2]
 
 
-@pytest.mark.witness
 @pytest.mark.fault(1)
 @pytest.mark.parametrize("partitioned", [False, True], ids=["plain", "partitioned"])
 @pytest.mark.parametrize("overwrite", [False, True], ids=["append", "complete mode"])

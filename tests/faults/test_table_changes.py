@@ -133,7 +133,6 @@ def test_a_table_that_was_dropped_between_two_rounds_is_not_created_again(lake: 
 NEEDS_SCHEMA_CHANGES = pytest.mark.needs("schema changes")
 
 
-@pytest.mark.witness
 @pytest.mark.fault(32)
 @NEEDS_SCHEMA_CHANGES
 def test_a_column_added_between_write_and_commit_reads_as_null(lake: Lake, engine: OtherEngine) -> None:
@@ -155,7 +154,6 @@ CHANGES = [
 ]
 
 
-@pytest.mark.witness
 @pytest.mark.fault(32)
 @NEEDS_SCHEMA_CHANGES
 @pytest.mark.parametrize(("change", "problem"), CHANGES)

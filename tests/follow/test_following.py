@@ -25,7 +25,6 @@ def fill(lake: Lake, *ids: int) -> None:
 # ---------------------------------------------------------------- where it begins
 
 
-@pytest.mark.witness
 def test_a_stream_gives_the_table_as_it_is_and_then_what_comes(lake: Lake) -> None:
     fill(lake, 0, 1, 2)
     query = Query(lake, Checkpoint())

@@ -83,7 +83,6 @@ def test_a_lagging_task_that_comes_back_does_not_turn_it_back(lake: Lake) -> Non
     assert append(lake, 2, [3000], [1500]) == 1500
 
 
-@pytest.mark.witness
 def test_a_replay_does_not_move_it(lake: Lake) -> None:
     append(lake, 0, [1000])
     assert append(lake, 0, [9000]) == 1000

@@ -171,7 +171,6 @@ def test_the_ledger_below_snapshots_of_other_engines_is_not_lost(lake: Lake) -> 
     assert lake.ids() == [7, 8, 100, 101, 102]
 
 
-@pytest.mark.witness
 def test_a_batch_of_another_engines_stream_stays_known(lake: Lake) -> None:
     lake.append(0, rows(0))
     other_engine(lake).commit_stream(rows(5), commit_user="flink", batch_id=3)

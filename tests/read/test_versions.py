@@ -79,7 +79,6 @@ def test_a_time_whose_snapshots_expired_says_so(lake: Lake, three: list[int]) ->
         ids(lake, timestampAsOf="2001-01-01T00:00:00Z")
 
 
-@pytest.mark.witness
 def test_an_expired_snapshot_is_named(lake: Lake, three: list[int]) -> None:
     keep_newest(lake, 1)
 
@@ -122,7 +121,6 @@ def test_the_ranges_between_any_snapshots_add_up(lake: Lake, three: list[int]) -
         assert sorted(before + after) == [0, 1, 2]
 
 
-@pytest.mark.witness
 def test_compacted_rows_are_not_added_again(lake: Lake, three: list[int]) -> None:
     compact(lake)
     assert len(lake.open().scans.live_files()) == 1
@@ -139,7 +137,6 @@ def test_rows_that_another_engine_compacted_are_not_added_again(lake: Lake, thre
     assert ids(lake, startingVersion=str(three[0])) == [0, 1, 2, 3]
 
 
-@pytest.mark.witness
 def test_an_overwrite_in_a_range_is_named_or_passed_over(lake: Lake, three: list[int]) -> None:
     lake.commit(3, lake.write(rows(7)), overwrite=True)
     replaced = lake.snapshot_ids()[-1]
@@ -158,7 +155,6 @@ def test_an_overwrite_that_took_nothing_out_is_an_append(lake: Lake) -> None:
     assert ids(lake, startingVersion=str(lake.snapshot_ids()[0])) == [1, 2]
 
 
-@pytest.mark.witness
 def test_a_range_whose_begin_expired_is_refused(lake: Lake, three: list[int]) -> None:
     keep_newest(lake, 1)
 
