@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,18 +24,24 @@ def table(**columns: Sequence[Any] | pa.Array) -> pa.Table:
 @pytest.mark.parametrize(
     ("column", "has_dictionary"),
     [
-        pytest.param(range(ROWS), False, id="numbers that are all different"),
-        pytest.param([f"order {number}" for number in range(ROWS)], False, id="texts that are all different"),
-        pytest.param([number % 100 for number in range(ROWS)], True, id="a hundred numbers"),
-        pytest.param([number * 7919 % 40_000 for number in range(ROWS)], True, id="all of many, again and again"),
-        pytest.param([number // 10 for number in range(ROWS)], True, id="each ten times"),
-        pytest.param(pa.nulls(ROWS, pa.int64()), True, id="nothing but nulls"),
-        pytest.param([number if number % 4 else None for number in range(ROWS)], False, id="different, with nulls"),
-        pytest.param([[number] for number in range(ROWS)], True, id="lists"),
+        pytest.param(lambda: range(ROWS), False, id="numbers that are all different"),
+        pytest.param(lambda: [f"order {number}" for number in range(ROWS)], False, id="texts that are all different"),
+        pytest.param(lambda: [number % 100 for number in range(ROWS)], True, id="a hundred numbers"),
+        pytest.param(
+            lambda: [number * 7919 % 40_000 for number in range(ROWS)], True, id="all of many, again and again"
+        ),
+        pytest.param(lambda: [number // 10 for number in range(ROWS)], True, id="each ten times"),
+        pytest.param(lambda: pa.nulls(ROWS, pa.int64()), True, id="nothing but nulls"),
+        pytest.param(
+            lambda: [number if number % 4 else None for number in range(ROWS)], False, id="different, with nulls"
+        ),
+        pytest.param(lambda: [[number] for number in range(ROWS)], True, id="lists"),
     ],
 )
-def test_a_dictionary_is_for_values_that_come_again(column: Any, has_dictionary: bool) -> None:
-    assert bool(dictionary_columns(table(column=column))) == has_dictionary
+def test_a_dictionary_is_for_values_that_come_again(
+    column: Callable[[], Sequence[Any] | pa.Array], has_dictionary: bool
+) -> None:
+    assert bool(dictionary_columns(table(column=column()))) == has_dictionary
 
 
 def test_columns_inside_others_are_named_as_parquet_names_them() -> None:
