@@ -110,6 +110,9 @@ def _session(place: Place) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.warehouse.dir", str(place.temporary / "spark-warehouse"))
         .config("spark.driver.extraJavaOptions", " ".join(java))
+        # Nor is compiling a query of a few rows.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

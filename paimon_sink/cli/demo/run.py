@@ -19,7 +19,7 @@ from paimon_sink.core.steps import Step
 
 __all__ = ["Audience", "DemoError", "Figures", "Kill", "PlannedKill", "random_kills", "run_demo", "scripted_kills"]
 
-_LOOK_EVERY_S = 0.05
+_LOOK_EVERY_S = 0.2
 _LONGEST_SILENCE_S = 180.0
 
 
