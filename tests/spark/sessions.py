@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
 
@@ -82,12 +82,23 @@ def _on_cluster(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession
 def _over_connect(scratch: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     # As docs/deploy.md has it: some errors are worded outside the session, and know nothing of its settings.
     hiding = {REDACTION: f"(?i)url|{SECRET_OPTIONS}"}
-    with ConnectServer("local[2,2]", {**conf, **hiding}, scratch / "server") as server, _remote(server.address):
+    with ExitStack() as stack:
+        with _warm_daemons():
+            server = stack.enter_context(ConnectServer("local[2,2]", {**conf, **hiding}, scratch / "server"))
+        stack.enter_context(_remote(server.address))
         found = SparkSession.builder.remote(server.address).getOrCreate()
         try:
             yield found
         finally:
             found.stop()
+
+
+@contextmanager
+def _warm_daemons() -> Iterator[None]:
+    """For the Spark that is started in the block, and no longer: tests that start their own are about real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", _python_path(WARM))
+        yield
 
 
 @contextmanager
@@ -100,10 +111,7 @@ def _remote(address: str) -> Iterator[None]:
 
 @contextmanager
 def _classic(master: str, conf: Mapping[str, str], *, warm: bool = False) -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        if warm:
-            # Only while it starts: tests that start processes of their own are about real ones.
-            patch.setenv("PYTHONPATH", _python_path(WARM))
+    with _warm_daemons() if warm else nullcontext():
         found = SparkSession.builder.master(master).config(map=dict(conf)).getOrCreate()
     try:
         yield found

@@ -1,4 +1,4 @@
-"""Imported by every Python that the local session of the tests starts. In Spark's daemons it imports before they fork.
+"""Imported by every Python of the tests' local session or Connect server. In Spark's daemons, before they fork.
 
 A worker whose call failed is not used again, and many tests are about calls that fail: each would import for two
 seconds of processor time. How a worker imports is tested in processes of their own (``tests/cli/test_imports.py``).
