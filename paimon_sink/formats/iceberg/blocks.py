@@ -1,7 +1,7 @@
 """Manifests in Avro blocks of many entries.
 
-The library makes a block of each entry, compresses it by itself and encodes its numbers byte by byte. That was half of the
-time of a large commit, and manifests were four times as large.
+The library makes a block of each entry, compresses it by itself and encodes its numbers byte by byte: much time in a
+large commit, and larger files.
 """
 
 from __future__ import annotations
