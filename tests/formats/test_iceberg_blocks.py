@@ -130,7 +130,7 @@ def test_numbers_are_written_as_the_library_writes_them() -> None:
     plain, ours = io.BytesIO(), _BufferEncoder()
 
     for number in numbers:
-        BinaryEncoder(plain).write_int(number)  # type: ignore[arg-type]
+        BinaryEncoder(plain).write_int(number)
         ours.write_int(number)
 
     assert bytes(ours.buffer) == plain.getvalue()
