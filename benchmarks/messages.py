@@ -81,17 +81,31 @@ def writer_of_manifests(table_format: str, table: Any, commit: Any, plan: Any) -
         entries = list(handle.checked_entries(plan.files).values())
         target = handle.native.options.manifest_target_size()
         return lambda: handle.manifests.rolling_write(entries, target, f"manifest-{uuid.uuid4()}")
-    from paimon_sink.formats.iceberg.build import SnapshotBuilder
     from paimon_sink.formats.iceberg.entries import decode_entries
     from paimon_sink.formats.iceberg.partitions import Partitioning
-    from paimon_sink.formats.merging import Leftovers
 
-    head = commit.load_head()
-    metadata = head.native.metadata
+    native = commit.load_head().native
+    metadata = native.metadata
     partitioning = Partitioning(metadata.spec(), metadata.schema(), table=table.label)
     files = decode_entries(plan.files, partitioning, None, table_location=metadata.location)
-    builder = SnapshotBuilder(head.native, head.base, "main", head.next_snapshot_id, Leftovers(lambda _: None))
-    return lambda: list(builder._added(files))
+    return lambda: with_the_library(native, files)
+
+
+def with_the_library(native: Any, files: Sequence[Any]) -> None:
+    """One manifest, entry by entry: how pyiceberg itself writes what it appends."""
+    from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, write_manifest
+
+    metadata = native.metadata
+    with write_manifest(
+        format_version=metadata.format_version,
+        spec=metadata.spec(),
+        schema=metadata.schema(),
+        output_file=native.io.new_output(f"{metadata.location}/metadata/{uuid.uuid4()}.avro"),
+        snapshot_id=1,
+        avro_compression="gzip",
+    ) as writer:
+        for file in files:
+            writer.add(ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, sequence_number=None, data_file=file))
 
 
 # ---------------------------------------------------------------- from outside

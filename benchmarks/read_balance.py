@@ -1,6 +1,7 @@
 """How evenly the tasks of a read share one large file among many small ones.
 
-Rows of each task are exact. Its time is what Spark measured, and comes with the noise of the machine.
+Rows of each task are exact. Its time is what Spark measured, and comes with the noise of the machine; processor time is
+that of Spark's thread, with less of it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,14 @@ class Sizes:
     small_mb: float
     small_files: int
     tasks: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """By one task, in milliseconds."""
+
+    run_ms: int
+    cpu_ms: int
 
 
 @dataclass(frozen=True)
@@ -102,12 +111,12 @@ def measure(
                 lake = Lake({"warehouse": f"{directory}/{table_format}", "tableFormat": table_format}, "bench.skewed")
                 write_table(lake, sizes)
                 ways = _ways(spark, lake, sizes, extra)
-                times: dict[str, list[list[int]]] = {way.who: [] for way in ways}
+                times: dict[str, list[list[Taken]]] = {way.who: [] for way in ways}
                 for number in range(rounds + 1):
                     for way in ways:
-                        run_ms = _task_ms(spark, way)
+                        taken = _taken(spark, way)
                         # The first round warms everything up and is not counted.
-                        times[way.who] += [run_ms] if number else []
+                        times[way.who] += [taken] if number else []
                         progress.advance(bar)
                 found += [_row(table_format, spark, way, times[way.who]) for way in ways]
     return found
@@ -131,8 +140,9 @@ def _ways(spark: SparkSession, lake: Lake, sizes: Sizes, extra: Mapping[str, str
     ]
 
 
-def _row(table_format: str, spark: SparkSession, way: Way, times: Sequence[Sequence[int]]) -> dict[str, Any]:
-    ratios = [max(run_ms) / mean(run_ms) for run_ms in times]
+def _row(table_format: str, spark: SparkSession, way: Way, times: Sequence[Sequence[Taken]]) -> dict[str, Any]:
+    run_ms = [[task.run_ms for task in tasks] for tasks in times]
+    cpu_ms = [[task.cpu_ms for task in tasks] for tasks in times]
     with _settings(spark, way.settings):
         rows = task_counts(way.frame(), tasks=len(times[-1]))
     return {
@@ -143,9 +153,11 @@ def _row(table_format: str, spark: SparkSession, way: Way, times: Sequence[Seque
         "mean task, rows": round(mean(rows)),
         "largest / mean": round(max(rows) / mean(rows), 3),
         "goal": GOAL if "pwc" in way.who else None,
-        "slowest / mean time": median(ratios),
+        "slowest / mean time": median([max(tasks) / mean(tasks) for tasks in run_ms]),
+        "slowest / mean processor time": median([max(tasks) / max(mean(tasks), 1) for tasks in cpu_ms]),
         "rows of each task": rows,
-        "ms of each task, each round": [list(run_ms) for run_ms in times],
+        "ms of each task, each round": run_ms,
+        "processor ms of each task, each round": cpu_ms,
     }
 
 
@@ -156,8 +168,11 @@ def task_counts(frame: DataFrame, *, tasks: int) -> list[int]:
     return [rows.get(number, 0) for number in range(tasks)]
 
 
-def _task_ms(spark: SparkSession, way: Way) -> list[int]:
-    """How long each task of a read ran. Spark keeps that for its web page, also when nobody serves it."""
+def _taken(spark: SparkSession, way: Way) -> list[Taken]:
+    """How long each task of a read ran, and its thread in the JVM.
+
+    Spark keeps that for its web page, also when nobody serves it.
+    """
     context, group = spark.sparkContext, uuid.uuid4().hex
     context.setJobGroup(group, way.who)
     with _settings(spark, way.settings):
@@ -176,7 +191,8 @@ def _task_ms(spark: SparkSession, way: Way) -> list[int]:
     stages = [stage for job in jobs if job is not None for stage in job.stageIds]
     assert len(stages) == 1, f"A read was to be one stage, and not {stages}."
     tasks = scala.statusStore().taskList(stages[0], 0, 1 << 20)
-    return [tasks.apply(number).taskMetrics().get().executorRunTime() for number in range(tasks.size())]
+    metrics = [tasks.apply(number).taskMetrics().get() for number in range(tasks.size())]
+    return [Taken(each.executorRunTime(), each.executorCpuTime() // 1_000_000) for each in metrics]
 
 
 @contextmanager

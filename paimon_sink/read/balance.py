@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,19 +26,22 @@ def balanced(
 ) -> list[list[Split]]:
     """The splits of each task, the task with most to read first: Spark starts them in that order."""
     pieces = _pieces(splits, cut=cut, split_bytes=split_bytes)
-    wanted = max(at_least, math.ceil(sum(map(_cost, pieces)) / split_bytes))
-    loads = [(0, number) for number in range(min(wanted, len(pieces)))]
+    costs = _costs(pieces)
+    wanted = max(at_least, math.ceil(sum(costs) / split_bytes))
+    loads = [(0.0, number) for number in range(min(wanted, len(pieces)))]
     tasks: list[list[tuple[int, Split]]] = [[] for _ in loads]
-    for position, piece in sorted(enumerate(pieces), key=lambda each: -_cost(each[1])):
+    for position in sorted(range(len(pieces)), key=lambda position: -costs[position]):
         load, number = heapq.heappop(loads)
-        tasks[number].append((position, piece))
-        heapq.heappush(loads, (load + _cost(piece), number))
+        tasks[number].append((position, pieces[position]))
+        heapq.heappush(loads, (load + costs[position], number))
     in_order = [_joined(piece for _, piece in sorted(task, key=lambda each: each[0])) for task in tasks]
-    return sorted(in_order, key=lambda task: -sum(map(_cost, task)))
+    return sorted(in_order, key=lambda task: -sum(_costs(task)))
 
 
-def _cost(split: Split) -> int:
-    return split.size_bytes + _OPEN_FILE_BYTES
+def _costs(splits: Sequence[Split]) -> list[float]:
+    """What each counts for. The pieces of a file share what opening it does."""
+    pieces = Counter((split.path, split.body) for split in splits)
+    return [split.size_bytes + _OPEN_FILE_BYTES / pieces[split.path, split.body] for split in splits]
 
 
 def _pieces(splits: Sequence[Split], *, cut: Callable[[Split], Sequence[Split]], split_bytes: int) -> list[Split]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from paimon_sink.core import errors
-from paimon_sink.core.errors import PwcError
+from paimon_sink.core.errors import PwcError, RefusedError
 
 __all__ = ["cause_of"]
 
@@ -32,6 +32,15 @@ _SENTENCE_ENDS = re.compile(
     r"|\n+Previous exception in task: "
     r"|\n\nDuring handling of the above exception, another exception occurred:\n"
     r"|\n\nThe above exception was the direct cause of the following exception:\n"
+)
+
+
+_NO_ROOM = ("arrow.vector.util.OversizedAllocationException", "arrow.memory.OutOfMemoryException")
+"""Java's words where it had no room for the Arrow batch that it made for Python."""
+_TOO_WIDE = (
+    "Nothing was committed: Java had no room for a batch of rows as wide as these on their way to Python. Set "
+    "spark.sql.execution.arrow.maxRecordsPerBatch to the number of them that fits, or leave Spark's limit in bytes as "
+    "it is with paimon_sink.register(spark, tune=False) in a new session, and run the job again."
 )
 
 
@@ -63,13 +72,14 @@ def _outermost_first(exception: object, seen: set[int]) -> Iterator[BaseExceptio
 def _cause_in_text(exception: BaseException) -> PwcError | None:
     if not type(exception).__module__.startswith(_SPARKS):
         return None
-    for part in _OUTER_FIRST.split(_text(exception)):
+    text = _text(exception)
+    for part in _OUTER_FIRST.split(text):
         raised = list(_RAISED.finditer(part))
         if raised:
             # Of errors that were raised from each other, Python prints the outermost last.
             sentence = _SENTENCE_ENDS.split(part[raised[-1].end() :], maxsplit=1)[0]
             return _kind(raised[-1]["kind"])(sentence.strip())
-    return None
+    return RefusedError(_TOO_WIDE) if any(words in text for words in _NO_ROOM) else None
 
 
 def _text(exception: BaseException) -> str:

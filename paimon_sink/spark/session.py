@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.registry import parse_options
+from paimon_sink.spark.arrow_batches import settings_for
 from paimon_sink.spark.context import DIRECTORY, PARALLELISM
 from paimon_sink.spark.source import PwcDataSource
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
-    "MAX_BYTES",
-    "MAX_ROWS",
     "REDACTION",
     "SECRET_OPTIONS",
     "attach",
@@ -36,19 +35,11 @@ Spelt so that Spark does not take the pattern itself for a secret: a Connect ser
 """
 
 
-MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_UNMEASURED = str(2**31 - 1)
-"""Spark's largest value. Below it Spark measures the whole batch after every row, which is half of its work."""
-_ROWS = "500"
-"""Then rows alone end a batch: half a gigabyte of rows of 1 MB. A column of one can hold no more than 1 GiB."""
-
-
 def register(spark: SparkSession, *, tune: bool = True) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect.
 
     ``tune`` has Spark end the Arrow batches that it sends to Python by rows and not by bytes, unless the session has a
-    value of its own for that. ``tune=False`` leaves the session as it is.
+    value of its own for that, or its tasks too little memory for wide rows. ``tune=False`` leaves the session as it is.
     """
     use_this_python(spark)
     _hide_secrets(spark)
@@ -89,16 +80,9 @@ def directory_for(spark: SparkSession) -> str | None:
 
 
 def _end_batches_by_rows(spark: SparkSession) -> None:
-    """Only where nobody chose otherwise: a limit in bytes is there for wide rows, and so is one of few rows."""
-    if spark.conf.get(MAX_BYTES, None) is not None:
-        return
-    rows = spark.conf.get(MAX_ROWS, None)
-    if rows is None:
-        spark.conf.set(MAX_ROWS, _ROWS)
-    elif int(rows) <= 0:
-        # Without a limit of rows, the one in bytes is the only one.
-        return
-    spark.conf.set(MAX_BYTES, _UNMEASURED)
+    threads = spark.sparkContext.defaultParallelism if hasattr(spark, "_jsparkSession") else None
+    for key, value in settings_for(lambda key: spark.conf.get(key, None), local_threads=threads).items():
+        spark.conf.set(key, value)
 
 
 def _hide_secrets(spark: SparkSession) -> None:

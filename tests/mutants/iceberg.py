@@ -19,7 +19,17 @@ KEPT = "tests/formats/test_iceberg_kept.py"
 REST = "tests/formats/test_iceberg_rest_snapshots.py"
 KEPT_TEXT = "paimon_sink/formats/iceberg/kept_text.py"
 
+BLOCKS = "tests/formats/test_iceberg_blocks.py"
+
 ICEBERG_MUTANTS = (
+    Mutant(
+        "iceberg-last-block-forgotten",
+        "a manifest is closed with all its entries written",
+        "paimon_sink/formats/iceberg/blocks.py",
+        "        yield writer\n        blocks.flush()\n",
+        "        yield writer\n",
+        (f"{BLOCKS}::test_readers_find_what_the_library_would_have_written",),
+    ),
     Mutant(
         "iceberg-unknown-fields-lost",
         "what pyiceberg does not know of the metadata is kept",

@@ -107,4 +107,12 @@ READS_MUTANTS = (
         "        groups = parts[0].row_groups\n",
         (f"{BALANCE}::test_every_row_group_of_every_file_is_in_one_task",),
     ),
+    Mutant(
+        "row-groups-count-as-files",
+        "there are as many tasks as the size of splits asks for",
+        "paimon_sink/read/balance.py",
+        "_OPEN_FILE_BYTES / pieces[split.path, split.body]",
+        "_OPEN_FILE_BYTES",
+        (f"{BALANCE}::test_there_are_as_many_tasks_as_the_size_of_splits_asks_for",),
+    ),
 )

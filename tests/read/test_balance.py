@@ -48,6 +48,16 @@ def test_one_large_file_among_a_hundred_small_ones_is_shared_by_all() -> None:
     assert max(weights(tasks)) <= 1.2 * sum(weights(tasks)) / len(tasks)
 
 
+def test_there_are_as_many_tasks_as_the_size_of_splits_asks_for() -> None:
+    files = [file("large", 2048), *(file(f"small-{number}", 1) for number in range(100))]
+    # Opening a file counts for 1 MB, however many row groups it has.
+    whole = 2048 + 100 + len(files)
+
+    tasks = balanced(files, cut=in_groups_of(1), split_bytes=whole * MB // 8 + 1, at_least=1)
+
+    assert len(tasks) == 8
+
+
 def test_row_groups_of_a_file_in_one_task_are_one_split() -> None:
     [task] = balanced([file("large", 64)], cut=in_groups_of(16), split_bytes=40 * MB, at_least=1)[:1]
 

@@ -309,3 +309,12 @@ def test_the_example_of_the_operations_page_tells_an_alarm_from_a_restart(
 
     assert heard == [("OptionError", "'bogus' is not an option; `pwc options` lists what there is.")]
     assert restarts == []
+
+
+@pytest.mark.parametrize("kind", ["vector.util.OversizedAllocationException", "memory.OutOfMemoryException"])
+def test_rows_that_java_has_no_room_for_are_named_with_the_cure(kind: str) -> None:
+    error = PySparkException(
+        f"Job aborted due to stage failure: Task 0: org.apache.arrow.{kind}: Memory required\n{JVM}"
+    )
+
+    assert "maxRecordsPerBatch" in str(cause_of(error))

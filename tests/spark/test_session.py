@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import paimon_sink
-from paimon_sink.spark.session import MAX_BYTES, MAX_ROWS
+from paimon_sink.spark.arrow_batches import MAX_BYTES, MAX_ROWS
 from tests.spark.support import load, save
 from tests.support.lake import Lake
 
@@ -79,11 +79,11 @@ def untuned(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.everywhere
 @pytest.mark.smoke
-def test_registering_has_spark_end_its_batches_by_rows(untuned: SparkSession) -> None:
+def test_registering_leaves_a_limit_in_bytes_where_tasks_have_little_memory(untuned: SparkSession) -> None:
     paimon_sink.register(untuned)
 
-    assert untuned.conf.get(MAX_BYTES) == "2147483647"
-    assert untuned.conf.get(MAX_ROWS) == "500"
+    assert untuned.conf.get(MAX_BYTES, None) is None
+    assert untuned.conf.get(MAX_ROWS, None) is None
 
 
 @pytest.mark.everywhere
@@ -95,22 +95,15 @@ def test_a_session_is_left_alone_where_it_is_asked_for(untuned: SparkSession) ->
     assert untuned.conf.get(MAX_ROWS, None) is None
 
 
-@pytest.mark.parametrize(
-    ("own", "then"),
-    [
-        ({MAX_BYTES: "1000000"}, {MAX_BYTES: "1000000", MAX_ROWS: None}),
-        ({MAX_ROWS: "50"}, {MAX_BYTES: "2147483647", MAX_ROWS: "50"}),
-        ({MAX_ROWS: "0"}, {MAX_BYTES: None, MAX_ROWS: "0"}),
-    ],
-    ids=["bytes", "rows", "any number of rows"],
-)
-def test_what_the_session_chose_stays(untuned: SparkSession, own: dict[str, str], then: dict[str, str | None]) -> None:
-    for key, value in own.items():
-        untuned.conf.set(key, value)
+@pytest.mark.everywhere
+@pytest.mark.smoke
+def test_registering_has_spark_end_its_batches_by_the_rows_that_the_session_chose(untuned: SparkSession) -> None:
+    untuned.conf.set(MAX_ROWS, "50")
 
     paimon_sink.register(untuned)
 
-    assert {key: untuned.conf.get(key, None) for key in then} == then
+    assert untuned.conf.get(MAX_BYTES) == "2147483647"
+    assert untuned.conf.get(MAX_ROWS) == "50"
 
 
 WIDE_ROWS = """
@@ -119,11 +112,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 import paimon_sink
 
-table, rows, size, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+table, rows, size, memory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.memory", "3g")
-if limit != "none":
-    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", limit)
+builder = builder.config("spark.driver.memory", memory)
 spark = builder.getOrCreate()
 paimon_sink.register(spark)
 wide = spark.range(0, rows, 1, 1).select("id", expr(f"repeat(cast(id % 10 as string), {size})").alias("text"))
@@ -135,14 +126,11 @@ print("rows:", back.count())
 
 @pytest.mark.long
 @pytest.mark.xdist_group("processes")
-@pytest.mark.parametrize(
-    ("rows", "size", "limit"),
-    [(1_200, 1_000_000, "none"), (120, 10_000_000, "25")],
-    ids=["1 MB", "10 MB, with a limit of rows"],
-)
-def test_wide_rows_are_written_in_bounded_memory(tmp_path: Path, rows: int, size: int, limit: str) -> None:
+@pytest.mark.parametrize("memory", ["1g", "2g"], ids=["Spark's limit", "by rows"])
+@pytest.mark.parametrize(("rows", "size"), [(1_200, 1_000_000), (120, 10_000_000)], ids=["1 MB", "10 MB"])
+def test_wide_rows_are_written_with_nothing_set(tmp_path: Path, rows: int, size: int, memory: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WIDE_ROWS, str(tmp_path / "table"), str(rows), str(size), limit],
+        [sys.executable, "-c", WIDE_ROWS, str(tmp_path / "table"), str(rows), str(size), memory],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -44,7 +44,7 @@ def test_a_batch_that_is_large_enough_passes_as_it_is() -> None:
 def test_no_more_is_held_than_the_bytes_allow() -> None:
     wide = batch("x" * 1000)
 
-    made = list(gathered(iter([wide] * 10), rows=1000, size_bytes=3 * wide.nbytes))
+    made = list(gathered(iter([wide] * 10), rows=1000, size_bytes=3 * wide.get_total_buffer_size()))
 
     assert [each.num_rows for each in made] == [3, 3, 3, 1]
 

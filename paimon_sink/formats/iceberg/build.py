@@ -44,6 +44,7 @@ from pyiceberg.table.update import (
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.core.together import together
+from paimon_sink.formats.iceberg.blocks import in_blocks
 from paimon_sink.formats.iceberg.compacting import require_no_deletes
 from paimon_sink.formats.iceberg.manifests import merge_rule, read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import schema_of_spec, values_of
@@ -300,7 +301,7 @@ class SnapshotBuilder:
             snapshot_id=self.snapshot_id,
             avro_compression=self._compression,
         )
-        with writer:
+        with in_blocks(writer):
             for entry in entries:
                 writer.add_entry(entry)
         return writer.to_manifest_file()

@@ -7,6 +7,7 @@ came under the name of another file is found: one would be published, the other 
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -208,7 +209,7 @@ def _figures(body: dict[str, Any]) -> dict[int, int]:
 
 
 def _bytes(body: dict[str, Any]) -> dict[int, bytes]:
-    return {int(key): base64.b64decode(value, validate=True) for key, value in body.items()}
+    return {int(key): binascii.a2b_base64(value, strict_mode=True) for key, value in body.items()}
 
 
 def _unreadable(file: DataFile, error: Exception) -> MessageError:
