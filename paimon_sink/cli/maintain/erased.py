@@ -8,11 +8,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from paimon_sink.cli.arguments import echo_json
+from paimon_sink.cli.arguments import echo_json, usage_errors
 from paimon_sink.cli.figures import many, size
 from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, show_figure, show_left_out
-from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.erased import Erased, Place, find_rows
 
@@ -24,11 +23,8 @@ _NAMES = 5
 
 def verify_erased(table: Table, condition: str, *, as_json: bool) -> None:
     """Print where such rows are left. Ends with status 1 if there are any, or if a file cannot be read."""
-    try:
-        with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
-            erased = find_rows(table, condition, progress=bars.move)
-    except OptionError as error:
-        raise click.UsageError(str(error)) from error
+    with usage_errors(), Bars(Terminal(stderr=True, quiet=as_json)) as bars:
+        erased = find_rows(table, condition, progress=bars.move)
     if as_json:
         echo_json(_as_json(erased))
     else:
