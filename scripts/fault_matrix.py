@@ -106,6 +106,13 @@ SECTIONS: dict[str, dict[int, str]] = {
         64: "Storage fails at reads of the driver.",
         65: "A long idle time; many restarts beside writer, compaction and expiry.",
     },
+    "Tables that are set back": {
+        80: "A table is rolled back beside a commit, at each step of it.",
+        81: "A rollback is killed at each of its steps, and run again.",
+        82: "Two rollbacks at once; a rollback beside an expiry.",
+        83: "A branch is published beside a commit to the table.",
+        84: "A tag is set while an expiry is about to take its snapshot.",
+    },
 }
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"

@@ -135,7 +135,7 @@ def _end(found: Difference, done: str | None) -> str:
         return f"Published {name}: main is at snapshot {found.branch.head}. Delete the branch when nobody writes to it."
     if done == "delete":
         left = many(len(found.branch.snapshots), "snapshot")
-        return f"Deleted the branch {name}. {left} that only it had may expire."
+        return f"Deleted the branch {name}." + (f" {left} that main has not may expire." * bool(found.branch.snapshots))
     if found.main_moved_on:
         return "Main moved on since: it cannot be published. Write to a new branch again."
     if not found.branch.snapshots:

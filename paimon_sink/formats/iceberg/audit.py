@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table.refs import SnapshotRefType
@@ -71,14 +72,19 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
         return [self._line("", self._handle.branch), *(self._ref(name) for name in others), *self._rolled_back()]
 
     def _rolled_back(self) -> Iterator[IcebergHistory]:
-        """Snapshots that no branch and no tag stands on. Until they expire one may go back to them."""
-        heads = [self._metadata.snapshot_by_id(ref.snapshot_id) for ref in self._metadata.refs.values()]
-        held = {snapshot.snapshot_id for head in heads for snapshot in ancestors(self._metadata, head)}
+        """Snapshots that no branch goes back to and no tag names. Until they expire one may read or go back to them."""
+        held: set[int] = set()
+        for ref in self._metadata.refs.values():
+            head = self._metadata.snapshot_by_id(ref.snapshot_id)
+            is_branch = ref.snapshot_ref_type == SnapshotRefType.BRANCH
+            # A tag keeps its own snapshot. What led to it is in no other line.
+            held |= {each.snapshot_id for each in ancestors(self._metadata, head)} if is_branch else {ref.snapshot_id}
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
         parents = {snapshot.parent_snapshot_id for snapshot in stray}
         for last in stray:
             if last.snapshot_id not in parents:
-                line = [each for each in ancestors(self._metadata, last) if each.snapshot_id not in held][::-1]
+                newest_first = ancestors(self._metadata, last)
+                line = list(takewhile(lambda each: each.snapshot_id not in held, newest_first))[::-1]
                 yield RefHistory(f"rolled back from {last.snapshot_id}", [snapshot_info(each) for each in line])
 
     def _ref(self, name: str) -> IcebergHistory:

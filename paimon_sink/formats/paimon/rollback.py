@@ -63,21 +63,22 @@ class _Rollback:
     def run(self, newest: int) -> RolledBack:
         going = self._going(newest)
         guard = f"{_GUARD}{self.target.id}"
-        if self._stands() and not self.tags.put(guard, self.target.id):
+        has_expired = not self._stands()
+        if not has_expired and not self.tags.put(guard, self.target.id):
             raise _expired(self.handle, self.target.id)
         try:
-            gone = self._take_all_back(going)
+            gone = self._take_all_back(going, has_expired=has_expired)
             return RolledBack(tuple(dict.fromkeys(gone)), tuple(self._drop_tags()))
         finally:
             # May go: the snapshot is the newest by now, or the rollback did not begin.
             self.tags.drop(guard)
 
-    def _take_all_back(self, going: Sequence[Snapshot]) -> list[int]:
+    def _take_all_back(self, going: Sequence[Snapshot], *, has_expired: bool) -> list[int]:
         self.handle.snapshots.write_hint(self.target.id)
         reached(Step.HEAD_SET_BACK)
         gone = []
         for place, each in enumerate(going, 1):
-            if place == len(going):
+            if has_expired and place == len(going):
                 self._bring_back()
             if self._take_back(each):
                 gone.append(each.id)
@@ -119,8 +120,6 @@ class _Rollback:
 
     def _bring_back(self) -> None:
         """A snapshot that only its tag keeps gets its own file again, before the last one above it goes."""
-        if self._stands():
-            return
         path = self.handle.snapshots.path(self.target.id)
         self.handle.store.put_if_absent(path, JSON.to_json(self.target, indent=2).encode("utf-8"))
 
