@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from paimon_sink.core.errors import CommitConflictError, PwcError
-from paimon_sink.core.steps import OF_ROLLBACKS, Step, listening
+from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.paimon.expiry import PaimonExpiry
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.rollback import plan_rollback, roll_back
@@ -17,8 +17,15 @@ from tests.support.clock import FakeClock
 from tests.support.engines import OtherEngine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
+from tests.support.places import Place, places
 
 pytestmark = pytest.mark.needs("rollback")
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def paimon_lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
 
 
 def a_table(lake: Lake, *, batches: int = 4) -> list[int]:
@@ -75,7 +82,7 @@ def test_a_batch_beside_a_rollback_is_in_on_what_stays_or_not_at_all(
 
 
 @pytest.mark.fault(80)
-@pytest.mark.parametrize("step", sorted(OF_ROLLBACKS - {Step.TAG_TAKEN_BACK}, key=lambda each: each.value))
+@pytest.mark.parametrize("step", [Step.HEAD_SET_BACK, Step.SNAPSHOT_TAKEN_BACK])
 def test_a_batch_that_lands_while_snapshots_go_is_kept_on_what_stays_or_goes(local_lake: Lake, step: Step) -> None:
     ids = a_table(local_lake)
 
@@ -90,7 +97,7 @@ def test_a_batch_that_lands_while_snapshots_go_is_kept_on_what_stays_or_goes(loc
 
 
 @pytest.mark.witness
-@pytest.mark.fault(80)
+@pytest.mark.fault(80, 82)
 def test_a_table_that_moved_on_since_the_plan_is_not_rolled_back(lake: Lake) -> None:
     ids = a_table(lake)
     table = lake.open()
@@ -106,22 +113,23 @@ def test_a_table_that_moved_on_since_the_plan_is_not_rolled_back(lake: Lake) -> 
 # ---------------------------------------------------------------- killed, and run again
 
 
+@pytest.mark.witness
 @pytest.mark.fault(81)
 @pytest.mark.parametrize(
     ("step", "count"),
     [
+        (Step.SNAPSHOT_TAKEN_BACK, 2),
         (Step.HEAD_SET_BACK, 1),
         (Step.SNAPSHOT_TAKEN_BACK, 1),
-        (Step.SNAPSHOT_TAKEN_BACK, 2),
         (Step.SNAPSHOT_TAKEN_BACK, 3),
         (Step.TAG_TAKEN_BACK, 1),
     ],
 )
 @pytest.mark.parametrize("goes_on", [False, True], ids=["", "with a batch between"])
 def test_a_rollback_that_was_killed_leaves_a_table_that_is_whole_and_is_finished_by_the_next(
-    local_lake: Lake, step: Step, count: int, goes_on: bool
+    paimon_lake: Lake, step: Step, count: int, goes_on: bool
 ) -> None:
-    lake = local_lake
+    lake = paimon_lake
     ids = a_table(lake)
     create_tag(lake.open(), "above", snapshot_id=ids[2])
     create_tag(lake.open(), "newest", snapshot_id=ids[3])
@@ -167,10 +175,11 @@ def test_one_to_a_tag_whose_snapshot_expired_is_finished_too(local_lake: Lake) -
 # ---------------------------------------------------------------- two at once, and expiry
 
 
+@pytest.mark.witness
 @pytest.mark.fault(82)
 @pytest.mark.parametrize("lower_is_first", [True, False])
-def test_two_rollbacks_at_once_end_at_one_of_the_two(local_lake: Lake, lower_is_first: bool) -> None:
-    lake = local_lake
+def test_two_rollbacks_at_once_end_at_one_of_the_two(paimon_lake: Lake, lower_is_first: bool) -> None:
+    lake = paimon_lake
     ids = a_table(lake)
     first, second = (ids[0], ids[2]) if lower_is_first else (ids[2], ids[0])
 
@@ -213,7 +222,8 @@ def test_a_snapshot_that_an_expiry_is_about_to_take_cannot_be_gone_back_to(
     lake = local_lake
     ids = a_table(lake)
     lake.commit(4, lake.write(rows(4)), overwrite=True)
-    remove, refused = PaimonExpiry._remove, []
+    remove = PaimonExpiry._remove
+    refused: list[bool] = []
 
     def beside(self: PaimonExpiry, each: object) -> None:
         if not refused:

@@ -6,6 +6,8 @@ import pytest
 
 from paimon_sink.core.errors import OptionError, SnapshotExpiredError
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.iceberg.catalogs import Tables
+from paimon_sink.formats.iceberg.expiry import IcebergExpiry
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.paimon.expiry import PaimonExpiry
 from paimon_sink.formats.values import AsOf
@@ -23,6 +25,12 @@ from tests.support.time_travel import time_travel
 def place(request: pytest.FixtureRequest) -> Place:
     where: Place = request.param
     return where
+
+
+@pytest.fixture(params=places("local", "s3", format="paimon"))
+def paimon_lake(request: pytest.FixtureRequest) -> Lake:
+    where: Place = request.param
+    return where.lake(request)
 
 
 def three_batches(lake: Lake) -> list[int]:
@@ -164,11 +172,12 @@ def test_a_tag_that_a_reader_holds_snapshots_by_is_left_to_it(iceberg_sqlite_lak
 
 
 @pytest.mark.fault(84)
+@pytest.mark.witness
 @pytest.mark.parametrize("moment", ["before its look", "after its look"])
 def test_a_tag_for_what_an_expiry_is_about_to_take_keeps_it_or_comes_too_late(
-    local_lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
+    paimon_lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    lake = local_lake
+    lake = paimon_lake
     ids = three_batches(lake)
     verdicts: list[bool] = []
 
@@ -218,3 +227,46 @@ def test_a_tag_set_while_a_batch_commits_is_of_the_snapshot_that_was_asked_for(l
 
     assert lake.open().refs.tags() == {"mine": ids[-1]}
     assert lake.ids() == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(84)
+def test_on_iceberg_an_expiry_gives_way_to_a_tag_that_came_after_its_look(
+    iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = iceberg_sqlite_lake
+    ids = three_batches(lake)
+    publish = IcebergExpiry._publish
+    verdicts: list[bool] = []
+
+    def late(self: IcebergExpiry, native: object, snapshot_ids: object) -> object:
+        if not verdicts:
+            verdicts.append(lake.open().refs.tag("keep", ids[0]))
+        return publish(self, native, snapshot_ids)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(IcebergExpiry, "_publish", late)
+    expire_all(lake)
+
+    assert verdicts == [True]
+    assert lake.open().refs.tags() == {"keep": ids[0]}
+    assert verify(lake.open(), deep=True).problems == ()
+
+
+def test_on_iceberg_a_tag_that_comes_after_the_expiry_is_refused(
+    iceberg_sqlite_lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = iceberg_sqlite_lake
+    ids = three_batches(lake)
+    commit = Tables.commit
+    expired: list[bool] = []
+
+    def beside(self: Tables, *arguments: object) -> object:
+        if not expired:
+            expired.append(True)
+            expire_all(lake)
+        return commit(self, *arguments)  # type: ignore[arg-type]
+
+    refs = lake.open().refs
+    monkeypatch.setattr(Tables, "commit", beside)
+
+    assert refs.tag("late", ids[0]) is False
+    assert lake.open().refs.tags() == {}

@@ -65,14 +65,22 @@ class RefCommits:
             return False
         except StorageError:
             # It may be in all the same. The table tells.
-            if not is_in(self.load().metadata):
-                raise
-            return True
+            now = self.load().metadata
+            if is_in(now):
+                return True
+            if any(now.snapshot_by_id(number) is None for number in _named(updates)):
+                # An expiry was first.
+                return False
+            raise
         self.handle.delete_old_metadata(native.metadata, after)
         return True
 
     def wait(self, attempt: int) -> None:
         self._backoff.wait(self._clock, attempt)
+
+
+def _named(updates: Sequence[TableUpdate]) -> list[int]:
+    return [update.snapshot_id for update in updates if isinstance(update, SetSnapshotRefUpdate)]
 
 
 def head_moved(metadata: TableMetadata, branch: str, snapshot_id: int) -> SetSnapshotRefUpdate:
