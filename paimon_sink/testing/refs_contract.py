@@ -64,8 +64,7 @@ class RefsContract:
         assert all(map(stored_rows.may_hold_rows, lake.data_files()))
         assert not any(map(stored_rows.may_hold_rows, lake.metadata_files()))
         with pytest.raises(FileNotFoundError):
-            for reading in stored_rows.readings(lake.data_files()[0] + "x.parquet", ["id"], stored=None):
-                list(reading)
+            list(stored_rows.readings(lake.data_files()[0] + "x.parquet", ["id"], stored=None))
 
 
 class RollbackContract:

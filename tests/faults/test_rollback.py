@@ -8,7 +8,6 @@ import pytest
 
 from paimon_sink.core.errors import CommitConflictError, PwcError
 from paimon_sink.core.steps import Step, listening
-from paimon_sink.formats.paimon.expiry import PaimonExpiry
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.rollback import plan_rollback, roll_back
 from paimon_sink.maintain.tags import create_tag
@@ -212,29 +211,4 @@ def test_an_expiry_beside_a_rollback_takes_nothing_of_what_stays(local_lake: Lak
         back_to(lake, ids[1])
 
     assert lake.ids() == [0, 1]
-    assert verify(lake.open(), deep=True).problems == ()
-
-
-@pytest.mark.fault(82)
-def test_a_snapshot_that_an_expiry_is_about_to_take_cannot_be_gone_back_to(
-    local_lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = local_lake
-    ids = a_table(lake)
-    lake.commit(4, lake.write(rows(4)), overwrite=True)
-    remove = PaimonExpiry._remove
-    refused: list[bool] = []
-
-    def beside(self: PaimonExpiry, each: object) -> None:
-        if not refused:
-            with pytest.raises(PwcError, match="expired, or is about to"):
-                back_to(lake, ids[0])
-            refused.append(True)
-        remove(self, each)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(PaimonExpiry, "_remove", beside)
-    expire(lake.open(), Retention(older_than_ms=1, keep_last=1), clock=FakeClock(10**15))
-
-    assert refused
-    assert lake.ids() == [4]
     assert verify(lake.open(), deep=True).problems == ()

@@ -10,6 +10,7 @@ ERASED = "tests/maintain/test_erased.py"
 TAGS = "tests/maintain/test_people_tags.py"
 BACK = "tests/maintain/test_rollback.py"
 BESIDE = "tests/faults/test_rollback.py"
+EXPIRING = "tests/faults/test_paimon_rollback.py"
 BRANCHES = "tests/maintain/test_branches.py"
 
 SEARCH = "paimon_sink/maintain/erased.py"
@@ -111,7 +112,7 @@ SETTING_BACK_MUTANTS = (
         "        if not has_expired and not self.tags.put(guard, self.target.id):\n",
         "        if False:\n",
         (
-            f"{BESIDE}::test_a_snapshot_that_an_expiry_is_about_to_take_cannot_be_gone_back_to",
+            f"{EXPIRING}::test_a_snapshot_that_an_expiry_is_about_to_take_cannot_be_gone_back_to",
             f"{BESIDE}::test_an_expiry_beside_a_rollback_takes_nothing_of_what_stays",
         ),
     ),

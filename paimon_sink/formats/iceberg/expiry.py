@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pydantic import PrivateAttr
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
@@ -178,7 +177,7 @@ class _AssertUnnamed(AssertTableUUID):
     A catalog that is a server compares the table alone. There is no requirement for more.
     """
 
-    _snapshot_ids: frozenset[int] = PrivateAttr(default=frozenset())
+    _snapshot_ids: frozenset[int] = frozenset()
 
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
         super().validate(base_metadata)
