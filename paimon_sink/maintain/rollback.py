@@ -6,6 +6,7 @@ in again when it is replayed. Whoever wrote them does not know that, so their ch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from paimon_sink.formats.values import SnapshotInfo
 from paimon_sink.maintain.tags import shown
 
 __all__ = ["RollbackPlan", "UserLoss", "plan_rollback", "roll_back"]
+
+_ID = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,9 @@ def plan_rollback(table: Table, to: str) -> RollbackPlan:
     """What rolling back to a snapshot or tag means. Changes nothing. Raises where it cannot be."""
     line = table.upkeep.history()
     if not line:
+        branch = None if table.branches is None else table.branches.own
+        if table.branches is not None and branch not in (table.branches.main, *table.branches.all()):
+            raise OptionError(f"Cannot roll back the branch {branch!r} of {table.label}: there is none of that name.")
         raise OptionError(f"Cannot roll back {table.label}: it has no snapshot yet.")
     tagged = table.refs.tagged()
     target, tag = _target(table, to, line, tagged)
@@ -98,7 +104,7 @@ def _target(
     table: Table, to: str, line: Sequence[SnapshotInfo], tagged: Mapping[str, SnapshotInfo]
 ) -> tuple[SnapshotInfo, str | None]:
     by_tag = tagged.get(to)
-    number = int(to) if to.isascii() and to.isdigit() else None
+    number = int(to) if _ID.fullmatch(to) else None
     by_id = next((each for each in line if each.snapshot_id == number), None)
     if by_tag is not None and by_id is not None and by_tag.snapshot_id != number:
         raise OptionError(

@@ -12,6 +12,7 @@ from paimon_sink.formats.values import SnapshotInfo
 __all__ = ["Tag", "check_name", "create_tag", "delete_tag", "list_tags"]
 
 _MOST_SHOWN = 10
+_OURS = "pwc-"
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ def check_name(name: str, *, what: str, kind: str) -> None:
         problem = "has a character that cannot be printed"
     elif name in (".", "..") or name.startswith("-"):
         problem = "would be taken for a path or a flag"
+    elif name.startswith(_OURS):
+        problem = "begins as names that this package gives"
     elif name.isdigit():
         problem = "has only digits, and would be taken for the id of a snapshot"
     if problem is not None:

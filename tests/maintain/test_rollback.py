@@ -201,7 +201,13 @@ def test_a_snapshot_of_another_branch_is_refused(iceberg_sqlite_lake: Lake) -> N
 
 @pytest.mark.parametrize(
     ("to", "sentence"),
-    [("relaese", "Did you mean release"), ("", "neither the id"), ("-1", "neither the id"), ("1e3", "neither the id")],
+    [
+        ("relaese", "Did you mean release"),
+        ("", "neither the id"),
+        ("-1", "neither the id"),
+        ("1e3", "neither the id"),
+        ("9" * 5000, "neither the id"),
+    ],
 )
 def test_what_is_neither_snapshot_nor_tag_is_refused(lake: Lake, to: str, sentence: str) -> None:
     two_users(lake)
@@ -227,6 +233,24 @@ def test_a_tag_that_is_named_like_the_id_of_another_snapshot_is_refused(local_la
 
     with pytest.raises(OptionError, match="2 is the id of a snapshot, and a tag of that name is on snapshot 4"):
         plan_to(lake, "2")
+
+
+def test_a_branch_that_is_not_there_is_named(iceberg_sqlite_lake: Lake) -> None:
+    two_users(iceberg_sqlite_lake)
+
+    with pytest.raises(OptionError, match=r"the branch 'nope' .* none of that name"):
+        plan_to(iceberg_sqlite_lake.with_options(branch="nope"), 1)
+
+
+def test_a_tag_of_the_name_that_a_rollback_works_by_is_not_taken_for_its_own(local_lake: Lake) -> None:
+    ids = two_users(local_lake)
+    assert local_lake.open().refs.tag(f"pwc-rollback-to-{ids[0]}", ids[3])
+
+    with pytest.raises(PwcError, match="is on another snapshot"):
+        back_to(local_lake, ids[0])
+
+    assert local_lake.snapshot_ids() == ids
+    assert local_lake.open().refs.tag_names() == [f"pwc-rollback-to-{ids[0]}"]
 
 
 def test_an_empty_table_cannot_be_rolled_back(lake: Lake) -> None:

@@ -112,7 +112,7 @@ def _loss(loss: UserLoss) -> str:
     rows = "an unknown number of rows" if loss.rows is None else many(loss.rows, "row")
     what = _batches(loss.batches) if loss.batches else many(loss.snapshots, "snapshot")
     if not loss.batches:
-        return f"{loss.user}: {what}, {rows}. No batch of the ledger."
+        return f"{loss.user or 'another engine'}: {what}, {rows}. No batch of the ledger."
     if loss.last is not None:
         then = f"Then its last batch is {loss.last}."
     elif loss.knows:

@@ -66,6 +66,11 @@ class _Rollback:
         has_expired = not self._stands()
         if not has_expired and not self.tags.put(guard, self.target.id):
             raise _expired(self.handle, self.target.id)
+        if not has_expired and self.tags.read(guard) != self.target:
+            raise CommitConflictError(
+                f"Nothing was rolled back: the tag {guard} of {self.handle.label} is on another snapshot. Delete it, "
+                "and run it again."
+            )
         try:
             gone = self._take_all_back(going, has_expired=has_expired)
             return RolledBack(tuple(dict.fromkeys(gone)), tuple(self._drop_tags()))
