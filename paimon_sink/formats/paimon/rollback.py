@@ -72,22 +72,24 @@ class _Rollback:
                 "and run it again."
             )
         try:
-            gone = self._take_all_back(going, has_expired=has_expired)
+            gone = self._take_all_back(going)
             return RolledBack(tuple(dict.fromkeys(gone)), tuple(self._drop_tags()))
         finally:
             # May go: the snapshot is the newest by now, or the rollback did not begin.
             self.tags.drop(guard)
 
-    def _take_all_back(self, going: Sequence[Snapshot], *, has_expired: bool) -> list[int]:
+    def _take_all_back(self, going: Sequence[Snapshot]) -> list[int]:
         self.handle.snapshots.write_hint(self.target.id)
         reached(Step.HEAD_SET_BACK)
         gone = []
-        for place, each in enumerate(going, 1):
-            if has_expired and place == len(going):
+        for each in going:
+            if self.handle.snapshots.ids() == [each.id]:
+                # Whenever this breaks off, a table is left.
                 self._bring_back()
             if self._take_back(each):
                 gone.append(each.id)
         for _ in range(_LOOKS):
+            self._bring_back()
             self._check_target()
             landed = self._landed_on_what_went()
             if not landed:
@@ -124,9 +126,15 @@ class _Rollback:
         return [snapshot for snapshot in read if snapshot is not None]
 
     def _bring_back(self) -> None:
-        """A snapshot that only its tag keeps gets its own file again, before the last one above it goes."""
-        path = self.handle.snapshots.path(self.target.id)
-        self.handle.store.put_if_absent(path, JSON.to_json(self.target, indent=2).encode("utf-8"))
+        """A snapshot that expired, and that a tag keeps, gets its own file again.
+
+        An expiry takes the oldest first. Where older ones stand it was rolled back, by somebody else, and stays away.
+        """
+        if self._stands() or any(number < self.target.id for number in self.handle.snapshots.ids()):
+            return
+        if self.target in self.tags.all().values():
+            path = self.handle.snapshots.path(self.target.id)
+            self.handle.store.put_if_absent(path, JSON.to_json(self.target, indent=2).encode("utf-8"))
 
     def _take_back(self, snapshot: Snapshot) -> bool:
         """Whether it went. Another one that took its number, after a rollback beside this one, stays."""
