@@ -106,12 +106,21 @@ SECTIONS: dict[str, dict[int, str]] = {
         64: "Storage fails at reads of the driver.",
         65: "A long idle time; many restarts beside writer, compaction and expiry.",
     },
+    "Tables that are set back": {
+        80: "A table is rolled back beside a commit, at each step of it.",
+        81: "A rollback is killed at each of its steps, and run again.",
+        82: "Two rollbacks at once; a rollback beside an expiry.",
+        83: "A branch is published beside a commit to the table.",
+        84: "A tag is set while an expiry is about to take its snapshot.",
+    },
 }
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"
 _SPARK = "Spark runs the same writer whatever the place; it is run where a run is quickest"
 _IN_THE_CATALOG = "the catalog knows the newest snapshot; nothing is listed and no hint is read"
 _NO_SECRET = "a local disk needs no secret"
+_ONE_STEP = "a rollback is one commit: it is done or not"
+_NO_BRANCHES = "there are no branches that share commits"
 
 REASONS: dict[tuple[int, str], str] = {
     (25, "memory-process"): "the newest snapshot is an object; nothing is listed and no hint is read",
@@ -132,6 +141,19 @@ REASONS: dict[tuple[int, str], str] = {
     (40, "memory-process"): "memory needs no secret",
     (40, "paimon-local"): _NO_SECRET,
     (40, "iceberg-sqlite"): _NO_SECRET,
+    (81, "memory-process"): _ONE_STEP,
+    (81, "paimon-rest"): "the catalog removes what goes, by one request",
+    (81, "iceberg-sqlite"): _ONE_STEP,
+    (81, "iceberg-postgres"): _ONE_STEP,
+    (81, "iceberg-rest"): _ONE_STEP,
+    (83, "memory-process"): _NO_BRANCHES,
+    (83, "paimon-local"): _NO_BRANCHES,
+    (83, "paimon-s3"): _NO_BRANCHES,
+    (83, "paimon-rest"): _NO_BRANCHES,
+    (84, "memory-process"): "both are done under one lock",
+    (84, "paimon-rest"): "tags and snapshots are files there too, and the same code",
+    (84, "iceberg-postgres"): "the client compares by the same code as on SQLite",
+    (84, "iceberg-rest"): "its requests cannot ask for it: a tag set in that moment goes with its snapshot",
 }
 """Why a fault has no test in a place, beside what tests themselves say that they need. ``*``: in any."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -18,7 +19,8 @@ from paimon_sink.formats.registry import open_table, parse_options
 from paimon_sink.maintain.reading import Reading
 
 __all__ = [
-    "check_user", "duration_ms", "echo_json", "json_flag", "open_named", "options_argument", "parsed", "table_argument",
+    "branch_option", "check_user", "duration_ms", "echo_json", "json_flag", "open_named", "options_argument", "parsed",
+    "table_and_name", "table_argument", "usage_errors",
 ]  # fmt: skip
 
 _LONGEST_MS = 100 * 365 * 24 * 3600 * 1000
@@ -35,6 +37,41 @@ def table_argument(command: Callable[..., None]) -> Callable[..., None]:
         command(table=open_named(options), **arguments)
 
     return with_table
+
+
+def table_and_name(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the open table as ``table``, and what is named after it, if anything, as ``name``."""
+
+    @options_argument
+    @click.argument("ref", metavar="[NAME]", required=False)
+    @wraps(command)
+    def with_table(*, options: dict[str, str], ref: str | None, **arguments: Any) -> None:
+        if ref is None and options.keys() >= {"path", "warehouse"}:
+            # The table has a name already: what looks like its location is the other one.
+            ref = options.pop("path")
+        command(table=open_named(options), name=ref, **arguments)
+
+    return with_table
+
+
+def branch_option(command: Callable[..., None]) -> Callable[..., None]:
+    """``--branch``, short for ``--option branch=…``. To stand above :func:`table_argument`."""
+
+    @click.option("--branch", metavar="NAME", help="Of this branch, where the format has branches.")
+    @wraps(command)
+    def with_branch(*, branch: str | None, pairs: tuple[str, ...], **arguments: Any) -> None:
+        command(pairs=pairs if branch is None else (*pairs, f"branch={branch}"), **arguments)
+
+    return with_branch
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """What is asked for cannot be: that is bad usage."""
+    try:
+        yield
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def options_argument(command: Callable[..., None]) -> Callable[..., None]:

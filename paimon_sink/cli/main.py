@@ -66,6 +66,8 @@ def cli() -> None:
 
 # The first sentence of each command's own help stands here too, so that the list of commands loads none of them.
 for _command in (
+    LazyCommand("branch", "paimon_sink.cli.maintain.branch",
+                "List the branches of an Iceberg table, or create, compare, publish or delete the branch NAME."),
     LazyCommand("clean", "paimon_sink.cli.maintain.clean",
                 "List files that no snapshot, tag or branch names, and delete them with --yes."),
     LazyCommand("compact", "paimon_sink.cli.maintain.compact",
@@ -81,6 +83,9 @@ for _command in (
     LazyCommand("report", "paimon_sink.cli.report.command",
                 "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
                 "errors."),
+    LazyCommand("rollback", "paimon_sink.cli.maintain.rollback", "Make an older snapshot of a table the newest."),
+    LazyCommand("tag", "paimon_sink.cli.maintain.tag",
+                "List the tags of a table, or give its newest snapshot the name NAME."),
     LazyCommand("verify", "paimon_sink.cli.maintain.verify",
                 "Check every snapshot, manifest and data file of a table, and the ledger."),
     LazyCommand("watch", "paimon_sink.cli.watch.command",

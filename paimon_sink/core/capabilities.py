@@ -60,7 +60,7 @@ class Capabilities:
     spark_pushdown: Annotated[Feature, "Spark's own filter pushdown"] = NO
     statistics: Annotated[Feature, "other readers skip files by statistics"] = NO
     partition_transforms: Annotated[Feature, "partition transforms"] = NO
-    branches: Annotated[Feature, "branches (`branch`)"] = NO
+    branches: Annotated[Feature, "branches (`branch`, `pwc branch`)"] = NO
     lasting_ledger: Annotated[Feature, "ledger survives the expiry of all snapshots by others"] = NO
     catalogs: Annotated[Feature, "catalogs"] = NO
     tables_by_path: Annotated[Feature, "a table by its `path` alone"] = NO
@@ -68,6 +68,8 @@ class Capabilities:
     alike_columns: Annotated[Feature, "columns whose names differ only in case"] = NO
     read_schemas: Annotated[Feature, "`.schema(…)` on a read"] = NO
     verify: Annotated[Feature, "`pwc verify`"] = NO
+    erased: Annotated[Feature, "`pwc verify --erased`"] = NO
+    rollback: Annotated[Feature, "`pwc rollback`"] = NO
     expiry: Annotated[Feature, "`pwc expire`, `expire.*` after commits"] = NO
     clean: Annotated[Feature, "`pwc clean`"] = NO
     compaction: Annotated[Feature, "compaction, on Spark, in process and after commits"] = NO
@@ -76,7 +78,7 @@ class Capabilities:
         Feature, "`mark-done`: success file, HTTP, a class of one's own ([listeners](listeners.md))"
     ] = NO
     done_partitions: Annotated[Feature, "`mark-done`: `done-partition`"] = NO
-    tags: Annotated[Feature, "`tags`, by watermark or clock"] = NO
+    tags: Annotated[Feature, "`tags`, by watermark or clock; `pwc tag`"] = NO
     table_kinds: Annotated[Feature, "table kinds"] = NO
     keyed_tables: Annotated[Feature, "primary keys, buckets, deletion vectors, row tracking, data evolution"] = NO
     other_versions: Annotated[Feature, "format versions 1 and 3"] = NO

@@ -1,4 +1,4 @@
-"""The named steps of a write, a commit and a stream that follows a table, and the one hook at which tests can stop.
+"""The named steps of a write, a commit, a rollback and a stream that follows a table, and the hook at which tests stop.
 
 Product code announces a step with :func:`reached`. Without a hook that is one comparison with ``None``.
 Tests and the demo set a hook, to stop, kill, fail or let another writer in at exactly that step.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-__all__ = ["OF_FOLLOWERS", "Step", "listen", "listening", "reached"]
+__all__ = ["OF_FOLLOWERS", "OF_ROLLBACKS", "Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
@@ -33,10 +33,16 @@ class Step(Enum):
     PINNED = "snapshots held"
     BATCH_PLANNED = "batch planned"
     MOVED_ON = "hold moved on"
+    HEAD_SET_BACK = "head set back"
+    SNAPSHOT_TAKEN_BACK = "snapshot taken back"
+    TAG_TAKEN_BACK = "tag taken back"
 
 
 OF_FOLLOWERS = frozenset({Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON})
 """Where a stream that follows a table is. No write comes there."""
+
+OF_ROLLBACKS = frozenset({Step.HEAD_SET_BACK, Step.SNAPSHOT_TAKEN_BACK, Step.TAG_TAKEN_BACK})
+"""Where rolling a table back is. No write comes there."""
 
 StepHook = Callable[[Step], None]
 _listener: StepHook | None = None

@@ -8,7 +8,8 @@ A format opens or creates a :class:`Table`. A table is what it is (identity, sch
 * ``scans``: reading a snapshot or a range of them (:class:`Scans`, :class:`SnapshotScan`);
 * ``upkeep``: history, expiry and audits (:class:`Upkeep`);
 * ``consumers``: who follows the table, and what expiry keeps for them (:class:`Consumers`);
-* ``refs``: what listeners do, tags and the catalog's list of partitions (:class:`Refs`);
+* ``refs``: what listeners do, tags and the catalog's list of partitions; and rolling back (:class:`Refs`);
+* ``branches``: other lines of the table, where the format has them (:class:`Branches`);
 * ``side_files``: small files of ours beside the table's own (:class:`~paimon_sink.formats.side_files.SideFiles`).
 
 One commit is an object: ``commits.begin(plan)`` gives a :class:`Commit`, which lives through all attempts of that
@@ -34,9 +35,11 @@ from paimon_sink.core.messages import DataFile
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.audit import Audit
 from paimon_sink.formats.expiry import ExpirySource, TableRetention
-from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry
 from paimon_sink.formats.lineage import Consumers, Lineage
+from paimon_sink.formats.refs import Branches, Refs
 from paimon_sink.formats.side_files import SideFiles
+from paimon_sink.formats.stored_rows import StoredRows
 from paimon_sink.formats.values import (
     NEWEST,
     AsOf,
@@ -185,6 +188,10 @@ class Commits(ABC):
     def files_added_by(self, entry: LedgerEntry) -> frozenset[str] | None:
         """Paths the snapshot behind a ledger entry brought in, or None when it can no longer be read."""
 
+    @abstractmethod
+    def ledger_at(self, snapshot_id: int, *, commit_user: str) -> Ledger:
+        """What the ledger would say for one user if this snapshot were the newest."""
+
     def claim(self, claim: Claim) -> None:  # noqa: B027 - optional
         """Put a try on record, for a ledger that may be lost. A format whose ledger survives expiry needs no claims."""
 
@@ -292,6 +299,10 @@ class Upkeep(ABC):
         """A fresh reading of the whole table, for those who check it."""
 
     @abstractmethod
+    def stored_rows(self) -> StoredRows:
+        """Reading single data files, whoever names them, with the table's columns as they are now."""
+
+    @abstractmethod
     def expiry_source(self) -> ExpirySource:
         """The snapshots that stand, for expiry to choose from. Reads next to nothing by itself."""
 
@@ -306,43 +317,6 @@ class Upkeep(ABC):
         Raises ``CommitConflictError`` when the table changed since they were chosen: look again. What a crash leaves
         half done, the next call finishes; no snapshot that stays ever names a missing file.
         """
-
-
-# ---------------------------------------------------------------- listeners
-
-
-class Refs(ABC):
-    """What listeners use: names for snapshots, and the catalog's list of partitions."""
-
-    label: str
-
-    @abstractmethod
-    def tag(self, name: str, snapshot_id: int) -> bool:
-        """Give a snapshot a name, which keeps it from expiring. False: it is gone, or about to go.
-
-        A name that is taken stays what it is: whoever took it meant the same.
-        """
-
-    @abstractmethod
-    def tag_names(self) -> list[str]:
-        """All names that were given."""
-
-    @abstractmethod
-    def tags(self) -> dict[str, int]:
-        """The snapshot that each name was given to, also where it is kept by its tag alone."""
-
-    @abstractmethod
-    def drop_tag(self, name: str) -> None:
-        """Take a name away. That there is none is fine. Files that only it kept are for `clean`."""
-
-    @property
-    def keeps_partitions(self) -> bool:
-        """Whether the table's catalog has a list of its partitions, to which :meth:`add_partition` adds."""
-        return False
-
-    def add_partition(self, values: Mapping[str, str]) -> None:
-        """Add a partition to the catalog's list, by the values of its keys. That it is there already is fine."""
-        raise UnsupportedTableError(f"The catalog of {self.label} keeps no list of partitions.")
 
 
 # ---------------------------------------------------------------- the table
@@ -374,6 +348,8 @@ class Table:
     side_files: SideFiles
     consumers: Consumers | None = None
     """None: the format cannot keep anything for those who follow a table."""
+    branches: Branches | None = None
+    """None: the format has none that share the table's files."""
 
     def full_path(self, path: str) -> str:
         """The whole path of a file that is named relative to the table. One elsewhere has its whole path already."""

@@ -71,7 +71,10 @@ HELD_BY: dict[str, tuple[str, ...]] = {
         "listen/test_mark_done.py::test_done_partition_adds_it_to_the_list_of_a_rest_catalog",
         "listen/test_mark_done.py::test_a_catalog_without_a_list_is_refused_before_the_first_row",
     ),
+    "erased": ("maintain/test_erased.py::test_rows_that_an_overwrite_took_out_are_found_in_the_snapshots_before_it",),
+    "rollback": ("maintain/test_rollback.py::test_the_ledger_says_afterwards_what_the_plan_said",),
     "tags": (
+        "maintain/test_people_tags.py::test_any_snapshot_that_stands_can_have_a_tag_and_stays",
         "listen/test_tags.py::test_hours_get_their_tags_and_so_many_stay",
         "listen/test_tags.py::test_by_the_clock_a_day_gets_its_tag_with_the_first_batch",
     ),

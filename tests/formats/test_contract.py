@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_sink.testing import ContractLake, FormatContract, SecondEngineContract
+from paimon_sink.testing import ContractLake, FormatContract, RefsContract, RollbackContract, SecondEngineContract
 from tests.support.engines import other_engine
 from tests.support.places import Place, places
 
@@ -18,9 +18,17 @@ def place(request: pytest.FixtureRequest) -> Place:
     return where
 
 
-class TestPlaces(FormatContract, SecondEngineContract):
-    @pytest.fixture
-    def lake(self, place: Place, request: pytest.FixtureRequest) -> ContractLake:
-        there = place.lake(request)
-        engine = other_engine(there)
-        return ContractLake(options=there.options, table=there.table, drop=engine.drop, second_engine=engine)
+@pytest.fixture
+def lake(place: Place, request: pytest.FixtureRequest) -> ContractLake:
+    there = place.lake(request)
+    engine = other_engine(there)
+    return ContractLake(options=there.options, table=there.table, drop=engine.drop, second_engine=engine)
+
+
+class TestPlaces(FormatContract, RefsContract, SecondEngineContract):
+    """Every place."""
+
+
+@pytest.mark.needs("rollback")
+class TestRollbacks(RollbackContract):
+    """Every place that can be rolled back."""

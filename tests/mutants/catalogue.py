@@ -15,6 +15,7 @@ from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.pruning import PRUNING_MUTANTS
 from tests.mutants.reads import READS_MUTANTS
 from tests.mutants.row_groups import ROW_GROUP_MUTANTS
+from tests.mutants.setting_back import SETTING_BACK_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
 from tests.mutants.users import USERS_MUTANTS
 from tests.mutants.where import WHERE_MUTANTS
@@ -469,6 +470,7 @@ MUTANTS = (
     *FILES_MUTANTS,
     *FOLLOWING_MUTANTS,
     *LISTENING_MUTANTS,
+    *SETTING_BACK_MUTANTS,
     *SILENCE_MUTANTS,
     *USERS_MUTANTS,
     *PLACING_MUTANTS,

@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from paimon_sink.maintain.rollback import plan_rollback, roll_back
 from tests.spark.support import Checkpoint, Source, assert_exactly_once, lake_options
-from tests.support.engines import other_engine
 from tests.support.lake import Lake
 
 pytestmark = pytest.mark.spark
@@ -70,22 +70,27 @@ def test_a_new_checkpoint_without_a_name_writes_all_that_its_source_gives_again(
     assert len({found.commit_user for found in local_lake.history()}) == 2
 
 
+@pytest.mark.parametrize("fixture", ["local_lake", "iceberg_sqlite_lake"])
 def test_a_table_and_its_checkpoint_are_set_back_together(
-    spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint
+    spark: SparkSession, fixture: str, request: pytest.FixtureRequest, source: Source, checkpoint: Checkpoint
 ) -> None:
+    lake: Lake = request.getfixturevalue(fixture)
     for first in (0, 5, 10):
         source.add(range(first, first + 5))
-    checkpoint.run(source.stream(spark), lake_options(local_lake))
+    checkpoint.run(source.stream(spark), lake_options(lake))
 
     # To batch 0: the table by its snapshot, the checkpoint by what comes after it in offsets and commits.
-    other_engine(local_lake).roll_back(local_lake.snapshot_ids()[0])
+    table = lake.open()
+    plan = plan_rollback(table, str(lake.snapshot_ids()[0]))
+    assert [(loss.batches, loss.last) for loss in plan.users] == [((1, 2), 0)]
+    roll_back(table, plan)
     for log in ("offsets", "commits"):
         for batch in (1, 2):
             (checkpoint.directory / log / str(batch)).unlink()
             (checkpoint.directory / log / f".{batch}.crc").unlink(missing_ok=True)
-    assert local_lake.ids() == list(range(5))
-    checkpoint.run(source.stream(spark), lake_options(local_lake))
+    assert lake.ids() == list(range(5))
+    checkpoint.run(source.stream(spark), lake_options(lake))
 
-    assert local_lake.ids() == list(range(15))
-    assert local_lake.batch_ids()[0] == 0
-    assert checkpoint.batches() == local_lake.batch_ids()
+    assert lake.ids() == list(range(15))
+    assert lake.batch_ids()[0] == 0
+    assert checkpoint.batches() == lake.batch_ids()

@@ -13,7 +13,7 @@ from typing import Any
 from paimon_sink.core.errors import StorageError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.contract import Commit, Commits, Prepared, Table
-from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry
 from paimon_sink.formats.values import Head, Plan, PutOutcome, SnapshotDraft
 
 __all__ = ["Answer", "LyingTable"]
@@ -92,6 +92,9 @@ class _LyingCommits(Commits):
 
     def load_head(self, *, commit_user: str) -> Head:
         return self.inner.load_head(commit_user=commit_user)
+
+    def ledger_at(self, snapshot_id: int, *, commit_user: str) -> Ledger:
+        return self.inner.ledger_at(snapshot_id, commit_user=commit_user)
 
     def check_files(self, files: Sequence[DataFile]) -> None:
         self.inner.check_files(files)

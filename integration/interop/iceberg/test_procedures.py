@@ -12,6 +12,9 @@ from click.testing import CliRunner
 
 from integration.interop.iceberg.shared import Shared
 from paimon_sink.cli.main import cli
+from paimon_sink.maintain.branches import create_branch, publish_branch
+from paimon_sink.maintain.rollback import plan_rollback, roll_back
+from paimon_sink.maintain.tags import create_tag
 from tests.spark.support import Checkpoint, Source
 from tests.support.lake import rows
 
@@ -140,6 +143,33 @@ def test_a_stream_goes_on_after_java_rolled_its_last_batch_back(
     checkpoint.run(source.stream(local.spark), local.options())
 
     local.assert_agreed(range(8))
+
+
+def test_java_reads_our_tag_and_goes_on_from_where_we_rolled_back_to(shared: Shared) -> None:
+    for batch in range(3):
+        shared.lake.append(batch, rows(batch))
+    first = shared.lake.snapshot_ids()[0]
+    create_tag(shared.lake.open(), "release", snapshot_id=first)
+    assert [row.id for row in shared.sql("SELECT id FROM {t} VERSION AS OF 'release'")] == [0]
+
+    table = shared.lake.open()
+    roll_back(table, plan_rollback(table, "release"))
+    shared.assert_agreed([0])
+    shared.insert(1000)
+    shared.lake.append(1, rows(1))
+
+    shared.assert_agreed([0, 1, 1000])
+
+
+def test_java_reads_a_branch_that_we_published(shared: Shared) -> None:
+    shared.lake.append(0, rows(0))
+    create_branch(shared.lake.open(), "audit")
+    shared.with_options(branch="audit").lake.append(1, rows(1))
+    shared.assert_agreed([0])
+
+    publish_branch(shared.lake.open(), "audit")
+
+    shared.assert_agreed([0, 1])
 
 
 def test_a_branch_that_java_published_to_main_is_known_there(shared: Shared) -> None:

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from integration.interop.paimon.java import Java, assert_same_rows
 from paimon_sink.core.errors import TableChangedError
+from paimon_sink.maintain.rollback import plan_rollback, roll_back
+from paimon_sink.maintain.tags import create_tag
 from tests.spark.support import Checkpoint, Source, lake_options
 from tests.support.ages import aged
 from tests.support.lake import Lake, rows
@@ -223,3 +225,21 @@ def test_after_a_rollback_to_a_tag_the_stream_goes_on(
 
     # What was rolled back stays out: Spark gives no batch again that its commit log has.
     assert_same_rows(java, lake, ids=[*range(20), *range(30, 40)])
+
+
+@pytest.mark.parametrize("state", ["standing", "expired"])
+def test_java_reads_our_tag_and_goes_on_from_where_we_rolled_back_to(java: Java, lake: Lake, state: str) -> None:
+    for batch in range(4):
+        lake.append(batch, rows(batch))
+    create_tag(lake.open(), "release", snapshot_id=2)
+    assert sorted(row.id for row in java.sql("SELECT id FROM TABLE_ VERSION AS OF 'release'").collect()) == [0, 1]
+    if state == "expired":
+        expires(java)
+
+    table = lake.open()
+    roll_back(table, plan_rollback(table, "release"))
+    assert_same_rows(java, lake, ids=[0, 1])
+    java.append([1000])
+    lake.append(2, rows(2))
+
+    assert_same_rows(java, lake, ids=[0, 1, 2, 1000])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table.refs import SnapshotRefType
@@ -13,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
+from paimon_sink.formats.iceberg.consumers import consumer_of
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
@@ -21,6 +23,7 @@ from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import IcebergSnapshotInfo, snapshot_info
+from paimon_sink.formats.iceberg.stored_rows import Origin
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 
 _READERS = 8
@@ -69,24 +72,31 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
         return [self._line("", self._handle.branch), *(self._ref(name) for name in others), *self._rolled_back()]
 
     def _rolled_back(self) -> Iterator[IcebergHistory]:
-        """Snapshots that no branch and no tag stands on. Until they expire one may go back to them."""
-        heads = [self._metadata.snapshot_by_id(ref.snapshot_id) for ref in self._metadata.refs.values()]
-        held = {snapshot.snapshot_id for head in heads for snapshot in ancestors(self._metadata, head)}
+        """Snapshots that no branch goes back to and no tag names. Until they expire one may read or go back to them."""
+        held: set[int] = set()
+        for ref in self._metadata.refs.values():
+            head = self._metadata.snapshot_by_id(ref.snapshot_id)
+            is_branch = ref.snapshot_ref_type == SnapshotRefType.BRANCH
+            # A tag keeps its own snapshot. What led to it is in no other line.
+            held |= {each.snapshot_id for each in ancestors(self._metadata, head)} if is_branch else {ref.snapshot_id}
         stray = [snapshot for snapshot in self._metadata.snapshots if snapshot.snapshot_id not in held]
         parents = {snapshot.parent_snapshot_id for snapshot in stray}
         for last in stray:
             if last.snapshot_id not in parents:
-                line = [each for each in ancestors(self._metadata, last) if each.snapshot_id not in held][::-1]
+                newest_first = ancestors(self._metadata, last)
+                line = list(takewhile(lambda each: each.snapshot_id not in held, newest_first))[::-1]
                 yield RefHistory(f"rolled back from {last.snapshot_id}", [snapshot_info(each) for each in line])
 
     def _ref(self, name: str) -> IcebergHistory:
         ref = self._metadata.refs[name]
         if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
-            return self._line(f"branch {name}", name)
+            return replace(self._line(f"branch {name}", name), branch=name)
         snapshot = self._metadata.snapshot_by_id(ref.snapshot_id)
+        consumer = consumer_of(name)
+        tag = name if consumer is None else None
         if snapshot is None:
-            return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)])
-        return RefHistory(f"tag {name}", [snapshot_info(snapshot)])
+            return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)], tag, consumer=consumer)
+        return RefHistory(f"tag {name}", [snapshot_info(snapshot)], (), tag, consumer=consumer)
 
     def _line(self, name: str, branch: str) -> IcebergHistory:
         ref = self._metadata.refs.get(branch)
@@ -151,6 +161,7 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
             rows=sum(entry.file.rows for entry in alive),
             rows_added=sum(file.rows for file in added) - sum(file.rows for file in gone),
             problems=problems,
+            live=live.keys(),
         )
 
     def _entries(self, snapshot: Snapshot, problems: list[Problem]) -> list[_Entry] | None:
@@ -203,7 +214,8 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
     def _stored(self, file: DataFile) -> StoredFile:
         path = self._handle.relative(file.file_path)
         is_elsewhere = path == store_path(file.file_path)
-        return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere)
+        origin = Origin(file.spec_id, file.partition, file.file_format)
+        return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere, origin=origin)
 
     # ------------------------------------------------------------ what is there
 

@@ -18,7 +18,7 @@ CAPABILITIES = Capabilities(
     spark_pushdown=no("no (2)"),
     statistics=YES,
     partition_transforms=yes("identity, `bucket`, `truncate`, `years`, `months`, `days`, `hours`"),
-    branches=yes("yes, each with its own line of the ledger"),
+    branches=yes("yes, each with its own line of the ledger; created, compared and published"),
     lasting_ledger=YES,
     catalogs=yes("SQL (SQLite embedded, PostgreSQL), REST, and what pyiceberg's `load_catalog` knows"),
     tables_by_path=no("no: an Iceberg table lives in a catalog"),
@@ -28,6 +28,8 @@ CAPABILITIES = Capabilities(
         "some columns in any order, some fields of a struct, wider types; anything else is refused by name (7)"
     ),
     verify=YES,
+    erased=YES,
+    rollback=yes("yes; tags and branches above stay"),
     expiry=yes("yes; not with `gc.enabled=false`"),
     clean=yes("yes; not with `gc.enabled=false`"),
     compaction=yes("yes; files of an earlier partitioning are left alone; tables with delete files are refused"),

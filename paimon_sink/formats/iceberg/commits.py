@@ -13,9 +13,9 @@ from paimon_sink.formats.contract import Commits
 from paimon_sink.formats.iceberg.commit import IcebergCommit, IcebergHead, load_head
 from paimon_sink.formats.iceberg.entries import check_entries
 from paimon_sink.formats.iceberg.handle import IcebergHandle
-from paimon_sink.formats.iceberg.ledger import properties_of
+from paimon_sink.formats.iceberg.ledger import properties_of, read_ledger
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
-from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.values import Plan
 
 _BATCH = (COMMIT_USER, BATCH_ID, QUERY_ID)
@@ -30,6 +30,13 @@ class IcebergCommits(Commits):
 
     def load_head(self, *, commit_user: str) -> IcebergHead:
         return load_head(self._handle, commit_user=commit_user)
+
+    def ledger_at(self, snapshot_id: int, *, commit_user: str) -> Ledger:
+        metadata = self._handle.load().metadata
+        head = metadata.snapshot_by_id(snapshot_id)
+        return read_ledger(
+            metadata, branch=self._handle.branch, head=head, commit_user=commit_user, table=self._handle.label
+        )
 
     def check_files(self, files: Sequence[DataFile]) -> None:
         check_entries(files, self._handle.partitioning)

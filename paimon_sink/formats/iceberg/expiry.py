@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.manifest import ManifestEntryStatus, ManifestFile
 from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.metadata import TableMetadata
@@ -107,7 +108,7 @@ class IcebergExpiry:
         before = native.metadata
         try:
             after = self.handle.tables.commit(
-                native, _requirements(before), _updates(before, snapshot_ids, self.handle.label)
+                native, _requirements(before, snapshot_ids), _updates(before, snapshot_ids, self.handle.label)
             )
         except CatalogConflictError as conflict:
             self._delete(native, self.handle.tables.unused(conflict))
@@ -170,13 +171,31 @@ class IcebergExpiry:
         return left
 
 
-def _requirements(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
-    """Every branch and tag where it was."""
+class _AssertUnnamed(AssertTableUUID):
+    """The table, and that no name was given meanwhile to what goes: removing a snapshot takes its tags along.
+
+    A catalog that is a server compares the table alone. There is no requirement for more.
+    """
+
+    _snapshot_ids: frozenset[int] = frozenset()
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
+        super().validate(base_metadata)
+        refs = {} if base_metadata is None else base_metadata.refs
+        named = [name for name, ref in refs.items() if ref.snapshot_id in self._snapshot_ids]
+        if named:
+            raise CommitFailedException(f"Requirement failed: {named[0]} was set on a snapshot that goes")
+
+
+def _requirements(metadata: TableMetadata, snapshot_ids: Sequence[int]) -> tuple[TableRequirement, ...]:
+    """Every branch and tag where it was, and none that came."""
+    table = _AssertUnnamed(uuid=metadata.table_uuid)
+    table._snapshot_ids = frozenset(snapshot_ids)
     held = [
         AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
         for name, ref in metadata.refs.items()
     ]
-    return (AssertTableUUID(uuid=metadata.table_uuid), *held)
+    return (table, *held)
 
 
 def _updates(metadata: TableMetadata, snapshot_ids: Sequence[int], label: str) -> tuple[TableUpdate, ...]:

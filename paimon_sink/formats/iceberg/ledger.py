@@ -151,6 +151,24 @@ def ledger_after_expiry(
     return to_set, to_remove
 
 
+def ledger_after_move(
+    metadata: TableMetadata, *, branch: str, users: Iterable[str], table: str
+) -> tuple[dict[str, str], list[str]]:
+    """Properties to set and to remove because a branch was moved, back or on, to where it stands in ``metadata``.
+
+    ``users`` wrote what it gained: it knows from now on what they wrote, whatever expires.
+    """
+    to_set, to_remove = _after_rollback(metadata, branch=branch, table=table)
+    head = _head(metadata, branch)
+    stored = stored_ledger(metadata.properties, branch=branch, table=table)
+    for user in users:
+        ledger = read_ledger(metadata, branch=branch, head=head, commit_user=user, table=table)
+        entry = ledger.entries.get(user)
+        if entry is not None and entry != stored.entries.get(user):
+            to_set[ledger_key(branch, user)] = _encoded(entry, metadata)
+    return to_set, [key for key in to_remove if key not in to_set]
+
+
 def _after_rollback(metadata: TableMetadata, *, branch: str, table: str) -> tuple[dict[str, str], list[str]]:
     """Properties to set and to remove because the branch was rolled back below what they tell of.
 

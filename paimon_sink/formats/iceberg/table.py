@@ -11,6 +11,7 @@ from pyiceberg.table.refs import SnapshotRefType
 
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.iceberg.branches import IcebergBranches
 from paimon_sink.formats.iceberg.capabilities import CAPABILITIES
 from paimon_sink.formats.iceberg.catalogs import Tables
 from paimon_sink.formats.iceberg.commits import IcebergCommits
@@ -54,6 +55,7 @@ class IcebergTable(Table):
             scans=IcebergScans(handle),
             upkeep=IcebergUpkeep(handle),
             refs=IcebergRefs(handle),
+            branches=IcebergBranches(handle),
             capabilities=CAPABILITIES,
             consumers=IcebergConsumers(handle),
             side_files=SideFiles(

@@ -20,6 +20,8 @@ CAPABILITIES = Capabilities(
     stores=yes("the process that opened the lake"),
     alike_columns=yes("in a new table only with `spark.sql.caseSensitive=true` (6)"),
     verify=YES,
+    erased=YES,
+    rollback=yes("yes; tags above go too"),
     expiry=YES,
     clean=YES,
     compaction=yes("in process and after commits"),

@@ -34,6 +34,10 @@ class MemoryCommits(Commits):
     def load_head(self, *, commit_user: str) -> MemoryHead:
         return load_head(self._handle, commit_user=commit_user)
 
+    def ledger_at(self, snapshot_id: int, *, commit_user: str) -> Ledger:
+        with self._handle.state.lock:
+            return _ledger([each for each in self._handle.state.snapshots if each.snapshot_id <= snapshot_id])
+
     def check_files(self, files: Sequence[DataFile]) -> None:
         for file in files:
             schema_of(file, partition_columns=self._handle.partition_columns)

@@ -28,6 +28,8 @@ CAPABILITIES = Capabilities(
         "some columns in any order, some fields of a struct, wider types; anything else is refused by name (7)"
     ),
     verify=YES,
+    erased=YES,
+    rollback=yes("yes; tags above go too; not where changelogs outlive snapshots"),
     expiry=yes("yes; not where changelogs outlive snapshots"),
     clean=YES,
     compaction=YES,

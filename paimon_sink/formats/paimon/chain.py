@@ -71,7 +71,7 @@ class SnapshotChain:
                 # Nothing can have expired below it: whoever is not here never wrote.
                 return Ledger(latest_entries(foreign, {}), complete=True)
             below = self.snapshots.read(snapshot.id - 1)
-            snapshot = below if below is not None and self._is_built_on(snapshot, below) else None
+            snapshot = below if below is not None and self.is_built_on(snapshot, below) else None
         return Ledger(latest_entries(foreign, {}), complete=newest is None)
 
     def stands(self, base: Snapshot | None) -> bool:
@@ -165,7 +165,7 @@ class SnapshotChain:
             return stated
         return any(manifest.file_name in built.names for manifest in self.lists.read_base(following))
 
-    def _is_built_on(self, above: Snapshot, below: Snapshot) -> bool:
+    def is_built_on(self, above: Snapshot, below: Snapshot) -> bool:
         """By name, or by their manifests; where another engine merged some, by the files that those add up to."""
         stated = is_stated_base(above, below)
         if stated is not None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.properties import COMMIT_ID
 from paimon_sink.formats.contract import Commits
-from paimon_sink.formats.ledger import Claim, LedgerEntry
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry
 from paimon_sink.formats.paimon.commit import PaimonCommit
 from paimon_sink.formats.paimon.entries import ADD
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.head import PaimonHead, load_head
 from paimon_sink.formats.paimon.merging import ManifestMerger
+from paimon_sink.formats.paimon.tags import TagFiles
 from paimon_sink.formats.values import Plan
 
 log = logging.getLogger(__name__)
@@ -31,6 +33,16 @@ class PaimonCommits(Commits):
 
     def load_head(self, *, commit_user: str) -> PaimonHead:
         return load_head(self._handle, commit_user=commit_user)
+
+    def ledger_at(self, snapshot_id: int, *, commit_user: str) -> Ledger:
+        handle = self._handle
+        snapshot = handle.snapshots.read(snapshot_id)
+        if snapshot is None:
+            tagged = TagFiles(handle.store, handle.location, handle.snapshots).all().values()
+            snapshot = next((each for each in tagged if each.id == snapshot_id), None)
+        ledger = handle.chain.ledger(snapshot)
+        # What is no snapshot may be an expired one: then nobody knows.
+        return ledger if snapshot is not None else replace(ledger, complete=False)
 
     def check_files(self, files: Sequence[DataFile]) -> None:
         self._handle.checked_entries(files)

@@ -148,6 +148,7 @@ class PaimonExpiry:
             self._spare(doomed, end)
         except FileNotFoundError as error:
             raise self._missing(end, error) from error
+        self._announce(end.id)
         for each in doomed:
             # After the one before is gone, and not beside that: see TagFiles._stays.
             standing, tags_now, consumed = together(
@@ -158,12 +159,13 @@ class PaimonExpiry:
             )
             if standing != end or tags_now != tags:
                 # Rolled back, expired by another, or one of them got a tag: what was read says nothing any more.
+                self._retract(each.snapshot.id)
                 raise self._moved_on()
             if any(number <= each.snapshot.id for number in consumed):
                 # Somebody began to follow the table since it was chosen.
+                self._retract(each.snapshot.id)
                 raise self._moved_on()
             self._remove(each)
-        self._hint(end.id)
         return Expired(
             tuple(each.snapshot.id for each in doomed),
             data_files=sum(len(each.data_files) for each in doomed),
@@ -396,11 +398,19 @@ class PaimonExpiry:
         if full:
             self.handle.store.delete_many(full)
 
-    def _hint(self, snapshot_id: int) -> None:
-        """Where readers begin. One that names a snapshot that is gone costs them a listing, no more."""
+    def _announce(self, end: int) -> None:
+        """Where readers begin once this is done, and whoever sets a tag sees from now on what may be gone.
+
+        One that names a snapshot that is gone, or not the oldest, costs readers a listing, no more.
+        """
         hinted = self.handle.snapshots.earliest_hint()
-        if hinted is None or hinted < snapshot_id:
-            self.handle.snapshots.write_earliest_hint(snapshot_id)
+        if hinted is None or hinted < end:
+            self.handle.snapshots.write_earliest_hint(end)
+
+    def _retract(self, oldest: int) -> None:
+        """What was announced will not come, and the oldest that stands is this one."""
+        if self.handle.snapshots.read(oldest) is not None:
+            self.handle.snapshots.write_earliest_hint(oldest)
 
 
 def _consumed(handle: PaimonHandle, *, now_ms: int | None = None) -> list[int]:

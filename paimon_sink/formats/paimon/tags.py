@@ -11,6 +11,7 @@ from paimon_sink.storage.store import Store
 
 TAG_DIRECTORY = "tag"
 _PREFIX = "tag-"
+LONGEST_NAME_BYTES = 255 - len(_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class TagFiles:
     def read(self, name: str) -> Snapshot | None:
         """The snapshot that a tag keeps. It stands there also when its own file has expired."""
         return self.snapshots.read_file(self._path(name))
+
+    def all(self) -> dict[str, Snapshot]:
+        read = {name: self.read(name) for name in self.names()}
+        return {name: snapshot for name, snapshot in read.items() if snapshot is not None}
 
     def put(self, name: str, snapshot_id: int) -> bool:
         path = self._path(name)
@@ -50,14 +55,19 @@ class TagFiles:
         """Whether no expiry can be at work on it.
 
         Ours takes the oldest first and looks for new tags before each. So when the one before still stands, whoever
-        comes to this one sees the tag. The newest never goes. Java's looks for tags once: a tag set on an old snapshot
-        in that moment may name files that go.
+        comes to this one sees the tag. Of the oldest, EARLIEST tells: an expiry says there first where it will end,
+        and looks for tags then. The newest never goes. Java's looks for tags once: a tag set on an old snapshot in
+        that moment may name files that go.
         """
         if self.snapshots.read(snapshot_id) is None:
             return False
         newest = self.snapshots.newest()
-        is_newest = newest is not None and newest.id == snapshot_id
-        return is_newest or self.snapshots.read(snapshot_id - 1) is not None
+        if newest is not None and newest.id == snapshot_id:
+            return True
+        if snapshot_id > 1 and self.snapshots.read(snapshot_id - 1) is not None:
+            return True
+        announced = self.snapshots.earliest_hint()
+        return announced is None or announced <= snapshot_id
 
     def _path(self, name: str) -> str:
         return self.store.join(self.location, TAG_DIRECTORY, f"{_PREFIX}{name}")
