@@ -14,7 +14,7 @@ from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, lat
 from paimon_sink.formats.memory.files import schema_of
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot, TableState
-from paimon_sink.formats.replacing import check_all_there, check_same_rows
+from paimon_sink.formats.replacing import check_all_there, check_rows
 from paimon_sink.formats.values import CommitKind, Head, Plan, PutOutcome, SnapshotDraft
 
 
@@ -126,10 +126,10 @@ class MemoryCommit(Commit[MemoryHead]):
             case CommitKind.OVERWRITE_PARTITIONS:
                 written = {file.partition for file in plan.files}
                 return tuple(file for file in live if file.partition in written)
-            case CommitKind.REWRITE:
+            case CommitKind.REWRITE | CommitKind.DELETE | CommitKind.REPLACE:
                 removed = tuple(file for file in live if file.path in plan.removed)
                 check_all_there(plan.removed, {file.path for file in removed}, table=self._handle.label)
-                check_same_rows(sum(file.rows for file in removed), plan.rows, table=self._handle.label)
+                check_rows(sum(file.rows for file in removed), plan, table=self._handle.label)
                 return removed
 
 
