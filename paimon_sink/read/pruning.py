@@ -60,10 +60,7 @@ def _not_known(tree: ConditionTree, schema: pa.Schema, *, to_be: bool) -> Filter
         return _not_known(tree.part, schema, to_be=not to_be)
     if isinstance(tree, AllOf | AnyOf):
         parts = [_not_known(part, schema, to_be=to_be) for part in tree.parts]
-        known = [part for part in parts if part is not None]
-        if isinstance(tree, AllOf) != to_be:
-            return _all_filters(known)
-        return AnyFilter(tuple(known)) if len(known) == len(parts) else None
+        return _joined(parts, by_and=isinstance(tree, AllOf) != to_be)
     found = _filter_tree(tree, schema, is_negated=to_be)
     if found is None or tree.comparison in _NULLS:
         return found
@@ -76,13 +73,17 @@ def _filter_tree(tree: ConditionTree, schema: pa.Schema, *, is_negated: bool) ->
         return _filter_tree(tree.part, schema, is_negated=not is_negated)
     if isinstance(tree, AllOf | AnyOf):
         parts = [_filter_tree(part, schema, is_negated=is_negated) for part in tree.parts]
-        known = [part for part in parts if part is not None]
-        if isinstance(tree, AllOf) != is_negated:
-            return _all_filters(known)
-        return AnyFilter(tuple(known)) if len(known) == len(parts) else None
+        return _joined(parts, by_and=isinstance(tree, AllOf) != is_negated)
     if is_negated:
         return _negated(tree, schema)
     return _filter(tree, schema.field(tree.column))
+
+
+def _joined(parts: list[FilterTree | None], *, by_and: bool) -> FilterTree | None:
+    known = [part for part in parts if part is not None]
+    if by_and:
+        return _all_filters(known)
+    return AnyFilter(tuple(known)) if len(known) == len(parts) else None
 
 
 def _negated(condition: Condition, schema: pa.Schema) -> FilterTree | None:
