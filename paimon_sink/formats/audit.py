@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from paimon_sink.formats.ledger import Ledger
 from paimon_sink.formats.values import SnapshotInfo
@@ -66,6 +66,8 @@ class StoredFile:
     size_bytes: int
     is_elsewhere: bool = False
     """Outside of the table, where ``path`` is its whole address."""
+    origin: Any = field(default=None, compare=False, repr=False)
+    """What its format has to know to read it by itself, such as the schema it was written with. Small."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,12 @@ class RefHistory(Generic[S]):
     """Empty for the table itself."""
     snapshots: Sequence[S]
     problems: Sequence[Problem] = ()
+    tag: str | None = None
+    """The name of the tag, where it is one."""
+    branch: str | None = None
+    """The branch that it is or is on, where that is not the table itself."""
+    consumer: str | None = None
+    """The reader it is kept for, where a format keeps such as tags."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,8 @@ class Contents:
     rows: int | None
     rows_added: int | None
     problems: Sequence[Problem] = ()
+    live: Set[str] = frozenset()
+    """Paths of all its files, until the next snapshot is asked for."""
 
 
 class Audit(ABC, Generic[S]):

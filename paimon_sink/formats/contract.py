@@ -37,6 +37,7 @@ from paimon_sink.formats.expiry import ExpirySource, TableRetention
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 from paimon_sink.formats.lineage import Consumers, Lineage
 from paimon_sink.formats.side_files import SideFiles
+from paimon_sink.formats.stored_rows import StoredRows
 from paimon_sink.formats.values import (
     NEWEST,
     AsOf,
@@ -290,6 +291,10 @@ class Upkeep(ABC):
     @abstractmethod
     def audit(self) -> Audit[Any]:
         """A fresh reading of the whole table, for those who check it."""
+
+    @abstractmethod
+    def stored_rows(self) -> StoredRows:
+        """Reading single data files, whoever names them, with the table's columns as they are now."""
 
     @abstractmethod
     def expiry_source(self) -> ExpirySource:

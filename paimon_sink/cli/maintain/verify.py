@@ -10,6 +10,7 @@ from rich.text import Text
 
 from paimon_sink.cli.arguments import echo_json, json_flag, table_argument
 from paimon_sink.cli.figures import many, size
+from paimon_sink.cli.maintain.erased import verify_erased
 from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, show_figure, show_left_out
 from paimon_sink.formats.contract import Table
@@ -23,13 +24,21 @@ _SHOWN = 20
 @click.command("verify")
 @table_argument
 @click.option("--deep", is_flag=True, help="Read every row, not only the footers.")
+@click.option("--erased", "condition", metavar="CONDITION",
+              help="Instead: read every file that is left, and say which hold rows that meet the condition, written as "
+                   "the option where.")  # fmt: skip
 @json_flag
-def verify_command(*, table: Table, deep: bool, as_json: bool) -> None:
+def verify_command(*, table: Table, deep: bool, condition: str | None, as_json: bool) -> None:
     """Check every snapshot, manifest and data file of a table, and the ledger. Changes nothing.
 
     TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
     are no fault: a running batch has some, and a killed one leaves some behind.
     """
+    if condition is not None:
+        if deep:
+            raise click.UsageError("--erased reads every row as it is. Leave --deep out.")
+        verify_erased(table, condition, as_json=as_json)
+        return
     with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
         report = verify(table, deep=deep, progress=bars.move)
     if as_json:

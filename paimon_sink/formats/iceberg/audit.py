@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntryStatus, ManifestFile
 from pyiceberg.table.refs import SnapshotRefType
@@ -13,6 +13,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, StorageError
 from paimon_sink.formats.audit import Audit, Contents, FileKind, Problem, ProblemKind, RefHistory, StoredFile
+from paimon_sink.formats.iceberg.consumers import consumer_of
 from paimon_sink.formats.iceberg.features import check_collectable
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
@@ -21,6 +22,7 @@ from paimon_sink.formats.iceberg.kinds import kind_of
 from paimon_sink.formats.iceberg.ledger import stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import IcebergSnapshotInfo, snapshot_info
+from paimon_sink.formats.iceberg.stored_rows import Origin
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 
 _READERS = 8
@@ -82,11 +84,13 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
     def _ref(self, name: str) -> IcebergHistory:
         ref = self._metadata.refs[name]
         if ref.snapshot_ref_type == SnapshotRefType.BRANCH:
-            return self._line(f"branch {name}", name)
+            return replace(self._line(f"branch {name}", name), branch=name)
         snapshot = self._metadata.snapshot_by_id(ref.snapshot_id)
+        consumer = consumer_of(name)
+        tag = name if consumer is None else None
         if snapshot is None:
-            return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)])
-        return RefHistory(f"tag {name}", [snapshot_info(snapshot)])
+            return RefHistory(f"tag {name}", [], [_headless(f"tag {name}", ref.snapshot_id)], tag, consumer=consumer)
+        return RefHistory(f"tag {name}", [snapshot_info(snapshot)], (), tag, consumer=consumer)
 
     def _line(self, name: str, branch: str) -> IcebergHistory:
         ref = self._metadata.refs.get(branch)
@@ -151,6 +155,7 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
             rows=sum(entry.file.rows for entry in alive),
             rows_added=sum(file.rows for file in added) - sum(file.rows for file in gone),
             problems=problems,
+            live=live.keys(),
         )
 
     def _entries(self, snapshot: Snapshot, problems: list[Problem]) -> list[_Entry] | None:
@@ -203,7 +208,8 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
     def _stored(self, file: DataFile) -> StoredFile:
         path = self._handle.relative(file.file_path)
         is_elsewhere = path == store_path(file.file_path)
-        return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere)
+        origin = Origin(file.spec_id, file.partition, file.file_format)
+        return StoredFile(path, file.record_count, file.file_size_in_bytes, is_elsewhere=is_elsewhere, origin=origin)
 
     # ------------------------------------------------------------ what is there
 

@@ -46,6 +46,11 @@ def consumer_tag(consumer: Consumer) -> str:
     return f"{_TAG}{consumer.name}"
 
 
+def consumer_of(tag: str) -> str | None:
+    """The consumer that a tag is of. None: it is anybody's."""
+    return tag.removeprefix(_TAG) if tag.startswith(_TAG) else None
+
+
 def needed_in(metadata: TableMetadata, *, now_ms: int | None = None) -> set[int]:
     """The snapshots that consumers need: the one that each has come to, and all that were built on it.
 

@@ -11,6 +11,7 @@ from paimon_sink.formats.iceberg.expiry import IcebergExpiry, IcebergExpirySourc
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
+from paimon_sink.formats.iceberg.stored_rows import IcebergStoredRows
 from paimon_sink.formats.values import Expired, SnapshotInfo
 
 
@@ -27,6 +28,9 @@ class IcebergUpkeep(Upkeep):
 
     def audit(self) -> IcebergAudit:
         return IcebergAudit(self._handle)
+
+    def stored_rows(self) -> IcebergStoredRows:
+        return IcebergStoredRows(self._handle)
 
     def expiry_source(self) -> IcebergExpirySource:
         # Right after a commit its answer says it all.

@@ -16,6 +16,7 @@ from paimon_sink.formats.ledger import Ledger
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot
+from paimon_sink.formats.memory.stored_rows import MemoryStoredRows
 from paimon_sink.formats.values import CommitKind, Expired, SnapshotInfo, SnapshotKind, SnapshotLineage
 
 _KINDS = {
@@ -62,6 +63,9 @@ class MemoryUpkeep(Upkeep):
 
     def audit(self) -> MemoryAudit:
         return MemoryAudit(self._handle)
+
+    def stored_rows(self) -> MemoryStoredRows:
+        return MemoryStoredRows(self._handle)
 
     def expiry_source(self) -> MemoryExpirySource:
         state = self._handle.state
@@ -130,7 +134,10 @@ class MemoryAudit(Audit[MemorySnapshotInfo]):
             if (above.snapshot_id, above.parent) != (below.snapshot_id + 1, below.commit_id)
         ]
         table = RefHistory("", [snapshot_info(snapshot) for snapshot in self._snapshots], problems)
-        return [table, *(RefHistory(f"tag {name}", [snapshot_info(there)]) for name, there in self._tags.items())]
+        return [
+            table,
+            *(RefHistory(f"tag {name}", [snapshot_info(there)], tag=name) for name, there in self._tags.items()),
+        ]
 
     def contents(self, history: RefHistory[MemorySnapshotInfo], snapshot: MemorySnapshotInfo) -> Contents:
         files = snapshot.snapshot.files
@@ -146,10 +153,15 @@ class MemoryAudit(Audit[MemorySnapshotInfo]):
         before = self._files_before.get(history.name, frozenset())
         self._files_before[history.name] = {file.path for file in files}
         return Contents(
-            entered=[StoredFile(file.path, file.rows, file.size_bytes) for file in files if file.path not in before],
+            entered=[
+                StoredFile(file.path, file.rows, file.size_bytes, origin=read_json(file.entry)["schema"])
+                for file in files
+                if file.path not in before
+            ],
             rows=sum(file.rows for file in files),
             rows_added=snapshot.snapshot.rows_added,
             problems=problems,
+            live=self._files_before[history.name],
         )
 
     def ledger(self, snapshot: MemorySnapshotInfo) -> Ledger | None:

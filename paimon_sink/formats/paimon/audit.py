@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.kinds import kind_of
 from paimon_sink.formats.paimon.numbered import numbers
 from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo, SnapshotFiles, is_stated_base, snapshot_info
+from paimon_sink.formats.paimon.stored_rows import origin_of
 
 _READERS = 8
 _TAG, _BRANCH = "tag-", "branch-"
@@ -92,16 +93,17 @@ class PaimonAudit(Audit[PaimonSnapshotInfo]):
 
     def histories(self) -> list[RefHistory[PaimonSnapshotInfo]]:
         store, location = self._handle.store, self._handle.location
-        homes = [("", self._handle.snapshots)]
+        homes: list[tuple[str | None, SnapshotFiles]] = [(None, self._handle.snapshots)]
         for name in self._children(location, "branch", _BRANCH):
             home = store.join(location, "branch", f"{_BRANCH}{name}")
-            homes.append((f"branch {name}", SnapshotFiles(store, home)))
+            homes.append((name, SnapshotFiles(store, home)))
         histories = []
-        for name, snapshots in homes:
-            histories.append(self._history(name, snapshots))
+        for branch, snapshots in homes:
+            name = "" if branch is None else f"branch {branch}"
+            histories.append(replace(self._history(name, snapshots), branch=branch))
             for tag in self._children(snapshots.location, "tag", _TAG):
                 path = store.join(snapshots.location, "tag", f"{_TAG}{tag}")
-                histories.append(self._single(_of(f"tag {tag}", name), path))
+                histories.append(replace(self._single(_of(f"tag {tag}", name), path), tag=tag, branch=branch))
         # What a changelog keeps after its snapshot expired is not this reader's to judge, but it is no orphan.
         for number in numbers(store, store.join(location, "changelog"), "changelog-"):
             path = store.join(location, "changelog", f"changelog-{number}")
@@ -166,7 +168,7 @@ class PaimonAudit(Audit[PaimonSnapshotInfo]):
         self._summed[history.name] = (native, files)
         # What the change takes out is not this snapshot's any more, and may be gone with those that had it.
         mine = [file for file in (*entered, *change.live.values()) if file.path in files.live]
-        return Contents(mine, files.rows, files.rows - rows_before, problems)
+        return Contents(mine, files.rows, files.rows - rows_before, problems, files.live.keys())
 
     def _start(
         self,
@@ -247,7 +249,9 @@ class PaimonAudit(Audit[PaimonSnapshotInfo]):
         file = entry.file
         elsewhere = file.external_path
         path = elsewhere or self._handle.path_of(entry)
-        return StoredFile(path, int(file.row_count), int(file.file_size), is_elsewhere=bool(elsewhere))
+        return StoredFile(
+            path, int(file.row_count), int(file.file_size), is_elsewhere=bool(elsewhere), origin=origin_of(entry)
+        )
 
     def _schema_problems(self, schema_ids: Set[int]) -> Iterator[Problem]:
         """Readers need the schema that each file and snapshot was written with. Branches keep copies of them."""

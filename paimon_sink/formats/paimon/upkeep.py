@@ -12,6 +12,7 @@ from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.retention import table_retention
 from paimon_sink.formats.paimon.snapshot_info import snapshot_infos
 from paimon_sink.formats.paimon.snapshots import PaimonSnapshotInfo
+from paimon_sink.formats.paimon.stored_rows import PaimonStoredRows
 from paimon_sink.formats.values import Expired, SnapshotInfo
 
 
@@ -25,6 +26,9 @@ class PaimonUpkeep(Upkeep):
 
     def audit(self) -> PaimonAudit:
         return PaimonAudit(self._handle)
+
+    def stored_rows(self) -> PaimonStoredRows:
+        return PaimonStoredRows(self._handle)
 
     def expiry_source(self) -> PaimonExpirySource:
         return PaimonExpirySource(self._handle)
