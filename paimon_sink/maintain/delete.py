@@ -24,6 +24,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import LiveFile, PlannedOn
 from paimon_sink.maintain.choosing import Answer, Chosen, Conditions, Work, choose_files, drop_written
 from paimon_sink.maintain.groups import Group
+from paimon_sink.maintain.purge import Purge
 from paimon_sink.read.where import where_conditions
 
 __all__ = [
@@ -70,6 +71,8 @@ class Deletion:
     """This job had run before, by its ``commitIdentifier``: nothing was looked at, and nothing changed."""
     clean_snapshot_id: int | None = None
     """The newest snapshot at the last look: no row of it meets the condition. None: the table has none."""
+    purge: Purge | None = None
+    """What else went, where that was asked for."""
 
 
 @dataclass(frozen=True)

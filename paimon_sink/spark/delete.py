@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from paimon_sink.maintain.delete import (
     refuse_unheeded,
 )
 from paimon_sink.maintain.groups import Group
+from paimon_sink.maintain.purge import purge_rows
 from paimon_sink.read.balance import balanced
 from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import parallelism
@@ -49,13 +51,15 @@ def delete(
     /,
     *,
     dryRun: bool = False,
+    purge: bool = False,
     **options: str,
 ) -> Deletion:
     """Delete the rows for which a condition is true, and say what was done. Files without such rows stay as they are.
 
     Takes the options of ``format("pwc")``; with ``commitUser`` and ``commitIdentifier`` a rerun is a no-op. It may run
     beside live streams and compactions: it looks again until no such row is left, so rows that come meanwhile go too.
-    ``dryRun`` counts and changes nothing. ``progress`` hears of each round how many of its tasks are done, of how many.
+    ``dryRun`` counts and changes nothing. ``purge`` also expires what still holds such rows, and reads every file that
+    is left to prove that none does. ``progress`` hears of each round how many of its tasks are done, of how many.
     """
     parsed = parse_options(options, purpose=Purpose.BATCH_WRITE, directory=directory_for(spark))
     refuse_unheeded(parsed)
@@ -63,7 +67,10 @@ def delete(
     conditions = conditions_of(table, where)
     check_session(conditions, partial(_setting, spark), table=table.label, what=DELETE)
     job, work = DeleteJob.of(parsed), partial(_on_spark, spark, table, where, parsed, progress)
-    return preview(table, where, job, work=work) if dryRun else delete_rows(table, where, job, work=work)
+    if dryRun:
+        return preview(table, where, job, work=work)
+    done = delete_rows(table, where, job, work=work)
+    return replace(done, purge=purge_rows(table, where)) if purge else done
 
 
 def _setting(spark: SparkSession, key: str) -> str | None:
