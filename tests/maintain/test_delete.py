@@ -262,6 +262,7 @@ def test_a_condition_that_is_not_understood_changes_nothing(lake: Lake, where: s
     assert len(lake.history()) == 1
 
 
+@pytest.mark.damages
 @pytest.mark.parametrize("place", places("sqlite"), indirect=True)
 def test_a_table_with_delete_files_is_refused_by_name(lake: Lake) -> None:
     filled(lake, 2)

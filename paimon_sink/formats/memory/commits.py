@@ -89,7 +89,7 @@ class MemoryCommit(Commit[MemoryHead]):
             snapshot_id=head.next_snapshot_id,
             parent=None if before is None else before.commit_id,
             commit_id=draft.commit_id,
-            kind=plan.kind,
+            kind=plan.kind if gone or plan.files or not plan.kind.names_files else CommitKind.APPEND,
             commit_user=plan.commit_user,
             batch_id=plan.batch_id,
             query_id=plan.query_id,
