@@ -17,6 +17,7 @@ FUZZ_CASES ?= 2000
 FUZZ_SEED ?= 0
 PLACE ?= paimon-s3
 PYTEST_ARGS ?=
+ERASE_ARGS ?=
 
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
 export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -207,6 +208,10 @@ soak: java $(READY) ## Any order of faults against the model, then kill a real c
 	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/model -m 'not s3' $(PYTEST_ARGS)
 	@echo "Real processes …"
 	@$(VENV)/bin/python -m integration.soak
+
+.PHONY: soak-erase
+soak-erase: $(READY) ## Deletes beside two writers, compaction and expiry, all of them killed, for five minutes a format (ERASE_ARGS=…)
+	@for each in paimon iceberg; do $(VENV)/bin/python -m integration.soak.erase --format $$each $(ERASE_ARGS); done
 
 .PHONY: races
 races: $(READY) ## Many processes commit to one table at once, in full length: 8 x 200 and 8 x 100 commits

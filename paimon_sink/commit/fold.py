@@ -80,7 +80,7 @@ def fold_delete(
     commit_user: str,
     commit_identifier: int | None,
     removed: Mapping[str, int],
-    planned_on: PlannedOn,
+    planned_on: PlannedOn | None,
 ) -> Plan:
     """The plan of a delete: these files in place of those ``removed``, whose rows are counted there by path."""
     plan = _plan(

@@ -40,6 +40,8 @@ DELETE = "delete from"
 """What errors say could not be done."""
 
 _ROUNDS = 50
+_CHASES = 8
+"""So often such rows may come again while they are deleted. Then it ends: those that were there before are gone."""
 _POLICY = Policy(ledger_retention_ms=sys.maxsize)
 
 Progress = Callable[[int, int], None]
@@ -70,7 +72,8 @@ class Deletion:
     already_deleted: bool = False
     """This job had run before, by its ``commitIdentifier``: nothing was looked at, and nothing changed."""
     clean_snapshot_id: int | None = None
-    """The newest snapshot at the last look: no row of it meets the condition. None: the table has none."""
+    """The last snapshot that was looked at, without any such row. None: the table has none, or such rows kept coming
+    while it ran. Those that were there when it began are gone in any case."""
     purge: Purge | None = None
     """What else went, where that was asked for."""
 
@@ -166,7 +169,8 @@ def _groups(files: Sequence[LiveFile], job: DeleteJob) -> list[Group]:
 def delete_rows(table: Table, where: str, job: DeleteJob, *, work: Work) -> Deletion:
     """Delete the rows for which the condition is true; those for which it is null stay.
 
-    When it returns, the newest snapshot of its last look has no such row. Rows that come after that look stay.
+    When it returns, all that were there when it was called are gone, and those that came until its last look. Rows that
+    come later stay; so do the last ones where such rows come all the time.
     """
     return _Deleting(table, where, job, work).run()
 
@@ -188,27 +192,33 @@ class _Deleting:
         done = Deletion(table.label, self.where)
         if self._is_in(user):
             return replace(done, already_deleted=True)
+        chases = 0
         for number in range(1, _ROUNDS + 1):
             chosen = choose_files(table, conditions, without=self.clean)
             answers = self.work(_groups(chosen.doubtful, job), True)
             changes = _Changes.of(chosen, answers)
+            chases += not changes.conflicts
             if changes.are_none and not changes.conflicts and job.commit_identifier is None:
                 return replace(done, rounds=number, clean_snapshot_id=chosen.planned_on.snapshot_id)
-            outcome, changes = self._publish(user, changes, chosen.planned_on)
+            is_last = chases >= _CHASES
+            on = None if changes.are_none or is_last else chosen.planned_on
+            outcome, changes = self._publish(user, changes, on)
             done = _counted(
                 replace(done, rounds=number, conflicts=done.conflicts + changes.conflicts), outcome, changes
             )
             if outcome is not None and outcome.already_committed:
                 return replace(done, already_deleted=True)
-            if outcome is not None and outcome.entry is not None:
+            if outcome is not None and outcome.entry is not None and on is not None:
                 return replace(done, clean_snapshot_id=outcome.snapshot_id)
+            if outcome is not None and not changes.conflicts and (is_last or changes.are_none):
+                return replace(done, clean_snapshot_id=chosen.planned_on.snapshot_id if changes.are_none else None)
             self._remember(answers)
             if outcome is None or outcome.snapshot_id is None:
                 job.backoff.wait(job.clock, number)
         raise CommitConflictError(
-            f"Cannot delete all of {table.label} where {self.where}: after {_ROUNDS} rounds such rows are still there, "
-            f"since more keep coming, or others keep replacing the files. {done.rows:,} rows are deleted. Stop whoever "
-            "writes such rows, and run it again."
+            f"Cannot delete all rows of {table.label} where {self.where}: in each of {_ROUNDS} rounds others replaced "
+            f"some of the files meanwhile. {done.rows:,} rows are deleted, and some are left. Run it again while no "
+            "compaction is at work."
         )
 
     def _remember(self, answers: Sequence[Answer]) -> None:
@@ -225,7 +235,7 @@ class _Deleting:
         request = CommitRequest(self.table.label, user, self.job.commit_identifier, None, in_any_order=True)
         return decide(ledger, request, self.job.policy) is not Verdict.COMMIT
 
-    def _publish(self, user: str, changes: _Changes, on: PlannedOn) -> tuple[Outcome | None, _Changes]:
+    def _publish(self, user: str, changes: _Changes, on: PlannedOn | None) -> tuple[Outcome | None, _Changes]:
         """One snapshot. None: others replaced files in the very moment of the commit, and nothing is published."""
         job = self.job
         changes = changes if changes.are_none else changes.intact(self.table)
