@@ -71,7 +71,7 @@ def opened(given: dict[str, str]) -> Table:
 def write(given: dict[str, str], directory: Path, number: int) -> None:
     """Batches one after the other. A batch is noted before it is begun, so that it is written again after a kill."""
     noted = directory / f"writer-{number}"
-    batch = int(noted.read_text()) if noted.exists() else 0
+    batch = _noted(noted)
     sink = Sink.of({**given, "commitUser": f"writer-{number}"})
     while not (directory / "stop").exists():
         first = (2 * batch + number) * ROWS
@@ -102,7 +102,7 @@ def compact_all(table: Table) -> None:
 def erase(given: dict[str, str], directory: Path) -> None:
     noted = directory / "erased"
     while not (directory / "stop").exists():
-        done = int(noted.read_text()) if noted.exists() else 0
+        done = _noted(noted)
         try:
             erase_one(opened(given), done % USERS, done)
         except TableNotFoundError:
@@ -144,6 +144,10 @@ def _rows(table: Table, columns: Sequence[str]) -> Iterator[dict[str, int]]:
 def _note(path: Path, text: str) -> None:
     path.with_suffix(".new").write_text(text)
     path.with_suffix(".new").rename(path)
+
+
+def _noted(path: Path) -> int:
+    return int(path.read_text()) if path.exists() else 0
 
 
 def play(role: str, given: dict[str, str], directory: Path) -> None:
@@ -197,13 +201,12 @@ def fire(table_format: str, directory: Path, *, seconds: int, kill_every_s: floa
 def settle(given: dict[str, str], directory: Path) -> dict[str, int]:
     """Erase once more what was erased, now that nobody writes, and count."""
     table = opened(given)
-    noted = directory / "erased"
-    done = int(noted.read_text()) if noted.exists() else 0
+    done = _noted(directory / "erased")
     erased = {number % USERS for number in range(done)}
     for customer in erased:
         erase_one(table, customer, 1_000_000 + customer)
     found = Counter(row["id"] for row in _rows(table, ["id"]))
-    batches = [int((directory / f"writer-{number}").read_text()) for number in (0, 1)]
+    batches = [_noted(directory / f"writer-{number}") for number in (0, 1)]
     expected = {
         each
         for number, count in enumerate(batches)

@@ -71,8 +71,8 @@ def _refuse_kept(table: Table, found: Erased) -> None:
         listed = ", ".join(f"{name} ({count:,} {_files(count)})" for name, count in sorted(keepers.items()))
         raise RefusedError(
             f"Cannot purge {table.label} of rows where {found.condition}: they are deleted from the table, and "
-            f"{listed} still keeps some. Nothing expired. Drop the tag or the branch; let the reader read on, or remove "
-            "it with pwc expire --consumer if it is gone. Then run this again."
+            f"{listed} still keeps some. Nothing expired. Drop the tag or the branch; let the reader read on, or "
+            "remove it with pwc expire --consumer if it is gone. Then run this again."
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from paimon_sink.core.errors import OptionError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.contract import Table
@@ -50,8 +51,8 @@ def delete(
     progress: Progress | None = None,
     /,
     *,
-    dryRun: bool = False,
-    purge: bool = False,
+    dryRun: bool | str = False,
+    purge: bool | str = False,
     **options: str,
 ) -> Deletion:
     """Delete the rows for which a condition is true, and say what was done. Files without such rows stay as they are.
@@ -61,16 +62,24 @@ def delete(
     ``dryRun`` counts and changes nothing. ``purge`` also expires what still holds such rows, and reads every file that
     is left to prove that none does. ``progress`` hears of each round how many of its tasks are done, of how many.
     """
+    is_dry_run, is_for_good = _flag("dryRun", dryRun), _flag("purge", purge)
     parsed = parse_options(options, purpose=Purpose.BATCH_WRITE, directory=directory_for(spark))
     refuse_unheeded(parsed)
     table = open_to_rewrite(parsed.table, compression=parsed.write.compression)
     conditions = conditions_of(table, where)
     check_session(conditions, partial(_setting, spark), table=table.label, what=DELETE)
     job, work = DeleteJob.of(parsed), partial(_on_spark, spark, table, where, parsed, progress)
-    if dryRun:
+    if is_dry_run:
         return preview(table, where, job, work=work)
     done = delete_rows(table, where, job, work=work)
-    return replace(done, purge=purge_rows(table, where)) if purge else done
+    return replace(done, purge=purge_rows(table, where)) if is_for_good else done
+
+
+def _flag(name: str, value: bool | str) -> bool:
+    """Options are texts, and "false" is none of Python's false values."""
+    if str(value).lower() not in ("true", "false"):
+        raise OptionError(f"{name} must be true or false, not {str(value)[:50]!r}.")
+    return str(value).lower() == "true"
 
 
 def _setting(spark: SparkSession, key: str) -> str | None:

@@ -179,6 +179,31 @@ def test_a_zombie_deletes_nothing_that_came_after_its_twin(lake: Lake, engine: O
     assert lake.ids() == engine.read_ids() == [0, 1, 2, 10, 11, 12]
 
 
+@pytest.mark.fault(72)
+def test_a_zombie_deletes_nothing_that_came_after_its_twin_even_in_a_step(lake: Lake) -> None:
+    """It finds the head moved, so it goes on in steps; and meets the twin before the put of one."""
+    filled(lake)
+    hooks = iter([lambda: lake.append(3, rows(3)), lambda: twin(lake)])
+
+    def listener(step: Step) -> None:
+        if step is Step.BEFORE_PUT and not busy:
+            busy.append(step)
+            next(hooks, lambda: None)()
+            busy.clear()
+
+    busy: list[Step] = []
+    with listening(listener):
+        done = delete(lake, "id = 1", user="eraser", identifier=7)
+
+    assert done.already_deleted
+    assert lake.ids() == [0, 1, 2, 3, 10, 11, 12]
+
+
+def twin(lake: Lake) -> None:
+    delete(lake, "id = 1", user="eraser", identifier=7)
+    lake.append(4, rows(1))
+
+
 # ---------------------------------------------------------------- crashes and answers that never came
 
 

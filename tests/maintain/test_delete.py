@@ -185,6 +185,23 @@ def test_files_all_rows_of_which_meet_it_by_their_statistics_go_unread(lake: Lak
     assert lake.ids() == [10, 20]
 
 
+@pytest.mark.parametrize("place", places("local", "sqlite"), indirect=True)
+def test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole(lake: Lake) -> None:
+    both = pa.RecordBatch.from_pydict({"id": [1, None], "day": ["monday", "monday"]}, schema=rows(1).schema)
+    lake.append(0, both)
+
+    assert delete(lake, "id = 1").rows == 1
+    assert [row["id"] for row in lake.read()] == [None]
+
+
+def test_a_file_that_is_read_in_vain_stays_as_it_is(lake: Lake) -> None:
+    lake.append(0, rows(1, 9))
+    before = lake.files()
+
+    assert delete(lake, "id = 5").snapshot_ids == ()
+    assert lake.files() == before
+
+
 def test_a_dry_run_counts_and_changes_nothing(lake: Lake) -> None:
     lake = filled(lake.with_options(partitionBy="day"))
     before = lake.files()
