@@ -17,6 +17,7 @@ FUZZ_CASES ?= 2000
 FUZZ_SEED ?= 0
 PLACE ?= paimon-s3
 PYTEST_ARGS ?=
+ERASE_ARGS ?=
 
 # Spark starts its workers with the python3 on PATH unless told otherwise, and that one does not know our packages.
 export PYSPARK_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -213,6 +214,10 @@ soak: java $(READY) ## Any order of faults against the model, then kill a real c
 	@echo "Real processes …"
 	@$(VENV)/bin/python -m integration.soak
 
+.PHONY: soak-erase
+soak-erase: $(READY) ## Deletes beside two writers, compaction and expiry, all of them killed, for five minutes a format (ERASE_ARGS=…)
+	@for each in paimon iceberg; do $(VENV)/bin/python -m integration.soak.erase --format $$each $(ERASE_ARGS); done
+
 .PHONY: races
 races: $(READY) ## Many processes commit to one table at once, in full length: 8 x 200 and 8 x 100 commits
 	@PWC_RACES=full $(VENV)/bin/pytest tests/faults/test_races.py tests/formats/test_iceberg_races.py $(PYTEST_ARGS)
@@ -239,7 +244,7 @@ fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth latency messages
+	read read-balance read-memory growth latency messages delete
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -301,6 +306,10 @@ bench-growth: $(PLOTS) ## Commit and planning time as a table gets old, beside p
 .PHONY: bench-overhead
 bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare put of one object (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/commit_overhead.py $(BENCH_ARGS)
+
+.PHONY: bench-delete
+bench-delete: java $(PLOTS41) ## A delete of 1 % of 20M rows and a day replaced, beside Iceberg's JVM connector (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/delete.py $(BENCH_ARGS)
 
 .PHONY: bench-latency
 bench-latency: $(PLOTS) ## Commits, and what else is asked of a table, with 0, 10 and 50 ms added to each request (BENCH_ARGS=…)

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from paimon_sink.spark.compact import compact
+    from paimon_sink.spark.delete import delete
     from paimon_sink.spark.load import load
     from paimon_sink.spark.progress import PwcProgress
     from paimon_sink.spark.session import attach, register
     from paimon_sink.spark.source import PwcDataSource
 
-__all__ = ["PwcDataSource", "PwcProgress", "attach", "compact", "load", "register"]
+__all__ = ["PwcDataSource", "PwcProgress", "attach", "compact", "delete", "load", "register"]
 
 _WHERE = {
     "PwcDataSource": "paimon_sink.spark.source",
     "PwcProgress": "paimon_sink.spark.progress",
     "attach": "paimon_sink.spark.session",
     "compact": "paimon_sink.spark.compact",
+    "delete": "paimon_sink.spark.delete",
     "load": "paimon_sink.spark.load",
     "register": "paimon_sink.spark.session",
 }

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ from paimon_sink.formats.registry import open_table, open_to_write, parse_option
 from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.after_commit import post_commit_maintenance
+from paimon_sink.maintain.replace import Replacement, Replacing, check_only_overwrites, only_such_rows, replaced_rows
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
 
@@ -68,12 +70,17 @@ class Sink:
     def check(self, schema: pa.Schema) -> None:
         """Open or create the table, and refuse what does not fit. Whether case matters is known only to the tasks."""
         check_listeners(self.options.listeners, self.options.table)
+        check_only_overwrites(
+            self.options.commit.replace_where, overwrite=self.overwrite, table=self.options.table.label
+        )
         if self._only_tasks_may_create(schema):
             return
         table = self._open_to_write(schema, case_sensitive=False)
         check_listeners(self.options.listeners, self.options.table, table)
         align(schema, table.schema, table=table.label, case_sensitive=False)
         event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)
+        if self.options.commit.replace_where is not None:
+            Replacement.of(table, self.options.commit.replace_where)
 
     def _only_tasks_may_create(self, schema: pa.Schema) -> bool:
         """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
@@ -96,11 +103,22 @@ class Sink:
     # ------------------------------------------------------------ tasks
 
     def write(
-        self, batches: Iterator[pa.RecordBatch], *, schema: pa.Schema, task: TaskSettings | None = None
+        self,
+        batches: Iterator[pa.RecordBatch],
+        *,
+        schema: pa.Schema,
+        task: TaskSettings | None = None,
+        setting_of: Callable[[str], str | None] = lambda key: None,
     ) -> TaskMessage:
-        """Write the rows of one task. The message names its files; nothing is published."""
+        """Write the rows of one task. The message names its files; nothing is published.
+
+        ``setting_of`` tells the settings of its session, on which the meaning of a condition may depend.
+        """
         task = task or TaskSettings()
         table = self._open_to_write(schema, case_sensitive=task.case_sensitive)
+        where = self.options.commit.replace_where
+        check_only_overwrites(where, overwrite=self.overwrite, table=table.label)
+        replacement = None if where is None else replaced_rows(table, where, setting_of)
         message = write_task(
             batches,
             table=table,
@@ -114,6 +132,7 @@ class Sink:
             ),
             planned=self.planned,
             compact=self.options.write.encoding == "compact",
+            admit=None if replacement is None else partial(only_such_rows, replacement=replacement, table=table.label),
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message
@@ -129,9 +148,14 @@ class Sink:
         if plan is None:
             return None
         coordinator = self._coordinator()
-        outcome = coordinator.commit(plan)
+        target_bytes = self.options.write.target_file_size_bytes
+        where = self.options.commit.replace_where
+        if where is None:
+            outcome = coordinator.commit(plan)
+        else:
+            check_only_overwrites(where, overwrite=self.overwrite, table=coordinator.table.label)
+            outcome = Replacing(coordinator, Replacement.of(coordinator.table, where), target_bytes).commit(plan)
         if outcome.snapshot_id is not None and not outcome.already_committed:
-            target_bytes = self.options.write.target_file_size_bytes
             post_commit_maintenance(coordinator.table, self.options.upkeep, plan, target_bytes=target_bytes)
         return outcome
 

@@ -106,6 +106,18 @@ SECTIONS: dict[str, dict[int, str]] = {
         64: "Storage fails at reads of the driver.",
         65: "A long idle time; many restarts beside writer, compaction and expiry.",
     },
+    "Deletes and replacements": {
+        70: "Files of a delete are replaced by a compaction or an overwrite while it runs.",
+        71: "Rows come while a delete runs.",
+        72: "A delete is run again, or runs twice at once.",
+        73: "The driver of a delete is killed at each named step; the answer to its put never comes.",
+        74: "Old snapshots expire while a delete runs.",
+        75: "Others commit while rows are replaced; two jobs replace the same rows.",
+        76: "New rows outside of the condition that they are to replace, or for which it is null.",
+        77: "A replacement is run again.",
+        78: "A tag or a reader keeps rows that are to go for good.",
+        79: "Such rows are in a file that nothing names, old or young.",
+    },
     "Tables that are set back": {
         80: "A table is rolled back beside a commit, at each step of it.",
         81: "A rollback is killed at each of its steps, and run again.",

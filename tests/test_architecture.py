@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {
     # A stream reads what a batch reads, a piece at a time.
     "follow": {"read", "formats", "core"},
     # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
-    "maintain": {"write", "commit", "formats", "storage", "core"},
+    "maintain": {"write", "commit", "read", "formats", "storage", "core"},
     "listen": {"formats", "storage", "core"},
     # The composition of a writer from its options, for Spark and for whoever has none.
     "sink": {"write", "commit", "maintain", "listen", "formats", "core"},

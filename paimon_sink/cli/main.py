@@ -72,6 +72,8 @@ for _command in (
                 "List files that no snapshot, tag or branch names, and delete them with --yes."),
     LazyCommand("compact", "paimon_sink.cli.maintain.compact",
                 "Rewrite the small files of a table into few large ones, with the same rows, in one snapshot."),
+    LazyCommand("delete", "paimon_sink.cli.maintain.delete",
+                "Delete the rows that meet a condition; with --yes, else they are counted."),
     LazyCommand("demo", "paimon_sink.cli.demo.command",
                 "Stream into a local table, kill the driver in the middle, restart it, and count the rows."),
     LazyCommand("expire", "paimon_sink.cli.maintain.expire",

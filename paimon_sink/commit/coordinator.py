@@ -27,19 +27,26 @@ from paimon_sink.commit.decide import (
 )
 from paimon_sink.commit.dispatch import ListenerDispatch, event_of
 from paimon_sink.commit.figures import Phases, batch_figures, files_far_below_target, with_commit_time
-from paimon_sink.commit.fold import check_batch, written_files
+from paimon_sink.commit.fold import as_step, check_batch, written_files
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
 from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
 from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
-from paimon_sink.core.errors import CommitConflictError, CommitUnknownError, MessageError, PwcError, TableChangedError
+from paimon_sink.core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    FilesReplacedError,
+    MessageError,
+    PwcError,
+    TableChangedError,
+)
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.core.together import beside, for_each, together
 from paimon_sink.formats.contract import Commit, Prepared, Table
 from paimon_sink.formats.ledger import Claim, LedgerEntry
-from paimon_sink.formats.values import Head, Plan, PutOutcome, SnapshotDraft
+from paimon_sink.formats.values import CommitKind, Head, Plan, PutOutcome, SnapshotDraft
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +76,10 @@ class Outcome:
 class _Run:
     """One commit under way: what its attempts have in common."""
 
+    asked: Plan
+    """What the ledger is asked about."""
     plan: Plan
+    """What is published: the same, or a step of it."""
     commit: Commit[Any]
     commit_id: str
     started_ms: int
@@ -129,7 +139,7 @@ class Coordinator:
         return outcome
 
     def replace_files(self, plan: Plan) -> Outcome:
-        """Publish files in place of others with the same rows. When that fails for certain, the new files go."""
+        """Publish files in place of others, with no new row. When that fails for certain, the new files go."""
         run = self._begin(plan)
         try:
             return self._closed(run)
@@ -169,7 +179,7 @@ class Coordinator:
 
     def _begin(self, plan: Plan) -> _Run:
         commit = self.table.commits.begin(plan)
-        return _Run(plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock))
+        return _Run(plan, plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock))
 
     def _closed(self, run: _Run) -> Outcome:
         try:
@@ -193,7 +203,7 @@ class Coordinator:
 
     def _attempt(self, run: _Run, attempt: int) -> Outcome | None:
         """How the commit ended, or None when another writer won this attempt."""
-        plan = run.plan
+        plan = run.asked
         head = self._load_head(run, is_first=attempt == 1)
         watermark_ms = advanced_watermark(plan, head, idle_mark_ms=self._idle_mark_ms())
         try:
@@ -204,6 +214,9 @@ class Coordinator:
         if not isinstance(decision, Publish):
             run.commit.confirm_head(head)
             return self._finish(run, head, decision, attempt)
+        self._check_base(run, head)
+        if run.plan.changes_nothing:
+            return Outcome(None, attempt)
         run.commit.check_fits(head)
         entry = self._entry(run, head, watermark_ms=watermark_ms, attempt=attempt)
         draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
@@ -219,7 +232,7 @@ class Coordinator:
             return None
         reached(Step.COMMITTED)
         self._settle(run, head)
-        log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(plan))
+        log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(run.plan))
         return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
 
     def _build(self, run: _Run, head: Head, draft: SnapshotDraft) -> Prepared | None:
@@ -261,6 +274,20 @@ class Coordinator:
                 f"its tasks had written. Nothing was committed. {how_to_retry(plan)} to write it into the new table."
             )
 
+    def _check_base(self, run: _Run, head: Head) -> None:
+        """A plan that was made for one snapshot, on another one: see ``Plan.planned_on``."""
+        plan = run.plan
+        if plan.planned_on is None or plan.planned_on.snapshot_id == head.snapshot_id:
+            return
+        if plan.kind is not CommitKind.DELETE:
+            raise FilesReplacedError(
+                f"Cannot commit {name_of(plan)} to {self.table.label}: others committed since it was looked which rows "
+                "it replaces. Nothing was committed; run it again."
+            )
+        self._release(run)
+        run.claim = None
+        run.plan = as_step(plan, unique_id=self.new_id())
+
     def _idle_mark_ms(self) -> int | None:
         return None if self.watermark_idle_ms is None else self.clock.now_ms() - self.watermark_idle_ms
 
@@ -284,11 +311,11 @@ class Coordinator:
         raise AssertionError(f"{decision} publishes")
 
     def _finish_replay(self, run: _Run, entry: LedgerEntry, attempt: int) -> Outcome:
-        holder = snapshot_that_holds(self.table, run.plan, entry)
+        holder = snapshot_that_holds(self.table, run.asked, entry)
         # Else it is this very commit, whose put landed although it looked lost.
         is_replay = holder is None or holder.commit_id != run.commit_id
         if is_replay:
-            drop_replayed_files(self.table, run.plan, holder)
+            drop_replayed_files(self.table, run.asked, holder)
         snapshot_id = None if holder is None else holder.snapshot_id
         return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
 

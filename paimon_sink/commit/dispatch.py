@@ -60,7 +60,7 @@ def event_of(
         commit_id=entry.commit_id or "",
         snapshot_id=entry.snapshot_id,
         at_ms=entry.at_ms,
-        rows=plan.rows,
+        rows=plan.rows_come,
         files=len(plan.files),
         size_bytes=plan.size_bytes,
         small_files=small_files,

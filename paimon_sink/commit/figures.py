@@ -67,7 +67,7 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
     figures = {
         COMMIT_USER: plan.commit_user,
         COMMIT_ID: commit_id,
-        ROWS: str(plan.rows),
+        ROWS: str(plan.rows_come),
         FILES: str(len(plan.files)),
         BYTES: str(plan.size_bytes),
         ATTEMPTS: str(attempt),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
 from paimon_sink.core.messages import DataFile, TaskMessage
 from paimon_sink.core.option_groups import CommitOptions
-from paimon_sink.formats.values import CommitKind, Plan
+from paimon_sink.formats.contract import Table
+from paimon_sink.formats.values import CommitKind, Plan, PlannedOn
 
 
 def fold(
@@ -69,6 +71,72 @@ def fold_rewrite(messages: Sequence[TaskMessage], *, table: str, commit_user: st
         kind=CommitKind.REWRITE,
         removed=frozenset(removed),
     )
+
+
+def fold_delete(
+    messages: Sequence[TaskMessage],
+    *,
+    table: Table,
+    commit_user: str,
+    commit_identifier: int | None,
+    removed: Mapping[str, int],
+    planned_on: PlannedOn | None,
+) -> Plan:
+    """The plan of a delete: these files in place of those ``removed``, whose rows are counted there by path."""
+    plan = _plan(
+        messages,
+        table=table.label,
+        commit_user=commit_user,
+        batch_id=commit_identifier,
+        query_id=None,
+        kind=CommitKind.DELETE,
+        removed=frozenset(removed),
+        in_any_order=commit_identifier is not None,
+    )
+    return replace(
+        plan,
+        table_identity=table.identity,
+        kept_rows=plan.rows,
+        taken_rows=sum(removed.values()) - plan.rows,
+        planned_on=None if commit_identifier is None else planned_on,
+    )
+
+
+def with_replaced(
+    plan: Plan,
+    messages: Sequence[TaskMessage],
+    *,
+    table: Table,
+    removed: Mapping[str, int],
+    planned_on: PlannedOn | None,
+) -> Plan:
+    """A batch of new rows that take the place of some: with the files that hold what is left of those ``removed``."""
+    kept = _plan(
+        messages,
+        table=table.label,
+        commit_user=plan.commit_user,
+        batch_id=plan.batch_id,
+        query_id=None,
+        kind=CommitKind.REPLACE,
+        removed=frozenset(removed),
+    )
+    return replace(
+        plan,
+        kind=CommitKind.REPLACE,
+        files=(*plan.files, *kept.files),
+        removed=kept.removed,
+        table_identity=plan.table_identity or table.identity,
+        schema_ids=plan.schema_ids | kept.schema_ids,
+        kept_rows=kept.rows,
+        taken_rows=sum(removed.values()) - kept.rows,
+        planned_on=planned_on,
+    )
+
+
+def as_step(plan: Plan, *, unique_id: str) -> Plan:
+    """A delete that is not known to be the whole of it: under a user of its own, so that no ledger has it."""
+    user = f"{plan.commit_user}-{unique_id}"
+    return replace(plan, commit_user=user, batch_id=None, in_any_order=False, planned_on=None)
 
 
 def commit_kind(*, overwrite: bool, dynamic: bool) -> CommitKind:

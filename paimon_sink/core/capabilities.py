@@ -73,6 +73,8 @@ class Capabilities:
     expiry: Annotated[Feature, "`pwc expire`, `expire.*` after commits"] = NO
     clean: Annotated[Feature, "`pwc clean`"] = NO
     compaction: Annotated[Feature, "compaction, on Spark, in process and after commits"] = NO
+    deletes: Annotated[Feature, "[deletes](changing.md#delete-rows) by a condition, and `purge`"] = NO
+    replace_where: Annotated[Feature, "batch overwrite with [`replaceWhere`](changing.md#replace-a-day)"] = NO
     watermarks: Annotated[Feature, "watermark of a snapshot (`watermarkColumn`)"] = NO
     mark_done: Annotated[
         Feature, "`mark-done`: success file, HTTP, a class of one's own ([listeners](listeners.md))"

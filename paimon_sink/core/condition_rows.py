@@ -18,7 +18,7 @@ from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.condition_tree import AllOf, AnyOf, Not
 from paimon_sink.core.conditions import Condition, ConditionTree
 
-__all__ = ["apply_filters"]
+__all__ = ["apply_filters", "apply_opposite", "met_by"]
 
 
 def apply_filters(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -26,6 +26,16 @@ def apply_filters(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) ->
     if not conditions:
         return batch
     return batch.filter(_truth(AllOf(tuple(conditions)), batch))
+
+
+def apply_opposite(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """All the other rows: those for which one of the conditions is false, or null."""
+    return batch.filter(pc.invert(met_by(conditions, batch)))
+
+
+def met_by(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.BooleanArray:
+    """For every row whether all of the conditions hold, and never null."""
+    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), False)
 
 
 def _truth(tree: ConditionTree, batch: pa.RecordBatch) -> pa.Array:

@@ -17,7 +17,7 @@
         ├── StaleBatchError          older than the last batch of this commit user
         ├── CommitUserConflictError  the commit user belongs to another query
         ├── LedgerLostError          whether the batch is in can no longer be found out
-        ├── FilesReplacedError       files that a compaction read are no longer in the table
+        ├── FilesReplacedError       files that were to be replaced are no longer in the table
         ├── SnapshotExpiredError     a snapshot that a read asks for is gone
         ├── SourceChangedError       a snapshot in the range of a read took rows out
         ├── SourceSchemaChangedError a table that a stream follows has other columns from here on
@@ -131,7 +131,9 @@ class LedgerLostError(RefusedError):
 
 
 class FilesReplacedError(RefusedError):
-    """Files that a compaction was to replace are no longer in the table. Their rows are where other writers put them.
+    """Files that were to be replaced are no longer in the table, or others committed since it was looked which.
+
+    Their rows are where other writers put them.
 
     A refusal, not a conflict: a conflict is retried with the same plan, and this plan can never be committed.
     """

@@ -96,6 +96,7 @@ class Options:
             *_location_problems(given),
             *_format_problems(given, parsed, formats),
             *_commit_problems(given, purpose),
+            *_replacement_problems(given, purpose),
             *_switch_problems(given, purpose),
             *_watermark_problems(given),
             *_version_problems(given, purpose, parsed.read),
@@ -256,6 +257,16 @@ def _elsewhere(option: Declaration, purpose: Purpose) -> str:
 def _commit_problems(given: Given, purpose: Purpose) -> list[str]:
     if purpose is Purpose.BATCH_WRITE and given.has("commitIdentifier") and not given.has("commitUser"):
         return ["commitIdentifier needs commitUser, which names the job whose rerun it recognises."]
+    return []
+
+
+def _replacement_problems(given: Given, purpose: Purpose) -> list[str]:
+    is_asked = purpose is Purpose.BATCH_WRITE and given.has("replaceWhere")
+    if is_asked and given.texts.get("partitionOverwriteMode", "").strip().lower() == "dynamic":
+        return [
+            "replaceWhere and partitionOverwriteMode=dynamic contradict each other; give the condition, or leave it to "
+            "the rows which partitions they replace."
+        ]
     return []
 
 

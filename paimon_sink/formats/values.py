@@ -40,6 +40,22 @@ class CommitKind(Enum):
     OVERWRITE = "overwrite"
     REWRITE = "compaction"
     """The files in ``Plan.removed``, by others with the same rows."""
+    DELETE = "delete"
+    """The files in ``Plan.removed``, by others with some of their rows, or by none."""
+    REPLACE = "replacement"
+    """The same, with new rows beside those that are left."""
+
+    @property
+    def names_files(self) -> bool:
+        """Whether it takes out the files in ``Plan.removed`` and no others."""
+        return self in (CommitKind.REWRITE, CommitKind.DELETE, CommitKind.REPLACE)
+
+
+@dataclass(frozen=True)
+class PlannedOn:
+    """The snapshot that a plan was made from. None: there was none yet."""
+
+    snapshot_id: int | None
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,17 @@ class Plan:
     planned: Moment | None = None
     """Before any of its files was begun, by the clocks of the driver. None: nobody can say how old they are."""
     removed: frozenset[str] = frozenset()
-    """Paths of the files that a compaction replaces."""
+    """Paths of the files that a compaction, a delete or a replacement takes out."""
+    kept_rows: int = 0
+    """Rows of a delete or a replacement that were in the removed files, and are in the new ones."""
+    taken_rows: int = 0
+    """Rows of the removed files that are in none of the new ones."""
+    planned_on: PlannedOn | None = None
+    """The snapshot on which alone it may be published as it is. None: on any that has the removed files.
+
+    On another one a replacement is refused, to be planned anew. A delete is published there as a step, in no ledger:
+    nobody looked yet whether what came in between holds such rows, too.
+    """
     watermark_ms: int | None = None
     """The least over the tasks that saw an event time. What the snapshot says is in its :class:`SnapshotDraft`."""
     in_any_order: bool = False
@@ -73,9 +99,18 @@ class Plan:
         return sum(file.size_bytes for file in self.files)
 
     @property
+    def rows_come(self) -> int:
+        """Less those that it only put into other files."""
+        return self.rows - self.kept_rows
+
+    @property
     def changes_nothing(self) -> bool:
-        """An append, or a replacement of the written partitions, with no file written."""
-        return not self.files and not self.removed and self.kind is not CommitKind.OVERWRITE
+        """An append, or a replacement of the written partitions, with no file written.
+
+        A delete that found nothing is none, where it has an identifier: run again, it would find what came since.
+        """
+        is_mark = self.kind in (CommitKind.DELETE, CommitKind.REPLACE) and self.batch_id is not None
+        return not self.files and not self.removed and self.kind is not CommitKind.OVERWRITE and not is_mark
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ its files. Should it be older all the same, its commit and the cleaning see each
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,10 +62,13 @@ def clean(
     *,
     older_than_ms: int,
     dry_run: bool = True,
+    only: Container[str] | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> CleanReport:
     """Find what nothing names and is older than that; delete it unless this is a dry run.
+
+    ``only`` are the paths of files in question: others are left, and so are unfinished uploads.
 
     Raises ``CorruptTableError`` and deletes nothing when some metadata cannot be read: what it names is not known then.
     """
@@ -84,8 +87,8 @@ def clean(
     named = _references(table, listing, on_progress)
     nameless = [file for file in listing.files if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
-    orphans = [file for file in suspects if file.path in listing.old]
-    uploads = _unfinished(table, before_ms)
+    orphans = [file for file in suspects if file.path in listing.old and (only is None or file.path in only)]
+    uploads = _unfinished(table, before_ms) if only is None else ()
     deleted = 0 if dry_run else _delete(table, orphans, before_ms, on_progress)
     if uploads and not dry_run:
         uploads = tuple(upload for upload in uploads if _is_ended(table, upload))

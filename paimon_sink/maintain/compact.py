@@ -12,25 +12,16 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold_rewrite
-from paimon_sink.core.errors import (
-    CorruptTableError,
-    FilesReplacedError,
-    OptionError,
-    PwcError,
-    StorageError,
-    TableChangedError,
-)
+from paimon_sink.core.errors import FilesReplacedError, OptionError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import FilterTree, LiveFile
 from paimon_sink.maintain.groups import Group, Partition, files_after, plan_groups
-from paimon_sink.write.task import write_task
+from paimon_sink.maintain.rewriting import rewritten
 
 log = logging.getLogger(__name__)
 
@@ -121,65 +112,7 @@ class Rewrite:
 
 def rewrite(table: Table, group: Group) -> TaskMessage:
     """Write the rows of a group anew, in their order. Raises ``FilesReplacedError`` when others replaced its files."""
-    try:
-        message = write_task(
-            _rows(table, group),
-            table=table,
-            incoming=table.schema,
-            case_sensitive=True,
-            target_bytes=group.file_bytes,
-            query_id=None,
-        )
-    except Exception as error:
-        # The task removed what it wrote. Files that others replaced may be expired and deleted by now.
-        if _is_overtaken(table, group):
-            raise FilesReplacedError(
-                f"Cannot compact {table.label}: files of {_name(group)} were replaced or deleted while they were read. "
-                "Nothing was committed; run it again."
-            ) from error
-        if isinstance(error, PwcError):
-            raise
-        kind = StorageError if isinstance(error, OSError) else CorruptTableError
-        raise kind(
-            f"Cannot compact {table.label}: files of {_name(group)} cannot be read or written anew ({error!r}). "
-            "Nothing was committed. Check the table with pwc verify."
-        ) from error
-    strange = [file for file in message.files if file.partition != group.partition]
-    if strange:
-        # May go: the message never left this function.
-        table.files.drop(file.path for file in message.files)
-        raise TableChangedError(
-            f"Cannot compact {table.label}: rows of {_name(group)} belong to another partition now, such as those of "
-            f"{strange[0].path}. Nothing was committed. Either the partitioning changed meanwhile, then run it again; "
-            "or another engine filed rows under the wrong partition."
-        )
-    return message
-
-
-def _rows(table: Table, group: Group) -> Iterator[pa.RecordBatch]:
-    for file in group.files:
-        rows = 0
-        for batch in table.scans.read_split(file.split, table.schema.names):
-            rows += batch.num_rows
-            yield batch
-        if rows != file.rows:
-            raise CorruptTableError(
-                f"Cannot compact {table.label}: {file.path} has {rows:,} rows, its manifest says {file.rows:,}. "
-                "Nothing was committed. Restore the file, or roll the table back."
-            )
-
-
-def _is_overtaken(table: Table, group: Group) -> bool:
-    try:
-        return not group.paths <= {file.path for file in table.scans.live_files()}
-    except (OSError, PwcError):
-        # Then the error that led here says more.
-        return False
-
-
-def _name(group: Group) -> str:
-    values = ", ".join("null" if value is None else value for value in group.partition)
-    return f"the partition {values}" if values else "the table"
+    return rewritten(table, group, to="compact")
 
 
 # ---------------------------------------------------------------- publish

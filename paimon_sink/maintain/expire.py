@@ -6,7 +6,7 @@ under it; then the choice is made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise, takewhile
 
@@ -108,14 +108,20 @@ def expire(
     retention: Retention,
     *,
     dry_run: bool = False,
+    only: Container[int] | None = None,
     clock: Clock | None = None,
     backoff: Backoff | None = None,
 ) -> ExpiryReport:
-    """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself."""
+    """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself.
+
+    ``only`` are ids: of the oldest snapshots, up to the first that is not among them.
+    """
     clock, backoff = clock or SystemClock(), backoff or Backoff()
     dead: list[Consumer] = []
     for attempt in range(1, _ATTEMPTS + 1):
         chosen = choose(table.upkeep.expiry_source(), retention, now_ms=clock.now_ms())
+        if only is not None:
+            chosen = list(takewhile(lambda snapshot: snapshot.snapshot_id in only, chosen))
         if dry_run or not chosen:
             return ExpiryReport(table.label, dry_run, tuple(chosen))
         dead += _drop_dead_consumers(table, now_ms=clock.now_ms())

@@ -22,7 +22,7 @@ from paimon_sink.core.conditions import Condition, ConditionTree
 from paimon_sink.core.schema import length_limit
 from paimon_sink.formats.values import AllFilters, AnyFilter, Filter, FilterTree
 
-__all__ = ["pruning_filters"]
+__all__ = ["opposite_filters", "pruning_filters"]
 
 _ABOVE = frozenset({Comparison.GT, Comparison.GE})
 _BELOW = frozenset({Comparison.LT, Comparison.LE})
@@ -48,19 +48,42 @@ def pruning_filters(conditions: Iterable[ConditionTree], schema: pa.Schema) -> l
     return [pruning for pruning in filters if pruning is not None]
 
 
+def opposite_filters(conditions: Iterable[ConditionTree], schema: pa.Schema) -> list[FilterTree]:
+    """Filters that rows which do not meet all of the conditions pass. What they rule out holds only rows that do."""
+    found = _not_known(AllOf(tuple(conditions)), schema, to_be=True)
+    return [] if found is None else [found]
+
+
+def _not_known(tree: ConditionTree, schema: pa.Schema, *, to_be: bool) -> FilterTree | None:
+    """What holds where the tree is the other of true and false, or null. None: that may be anywhere."""
+    if isinstance(tree, Not):
+        return _not_known(tree.part, schema, to_be=not to_be)
+    if isinstance(tree, AllOf | AnyOf):
+        parts = [_not_known(part, schema, to_be=to_be) for part in tree.parts]
+        return _joined(parts, by_and=isinstance(tree, AllOf) != to_be)
+    found = _filter_tree(tree, schema, is_negated=to_be)
+    if found is None or tree.comparison in _NULLS:
+        return found
+    return AnyFilter((found, Filter(tree.column, Comparison.IS_NULL)))
+
+
 def _filter_tree(tree: ConditionTree, schema: pa.Schema, *, is_negated: bool) -> FilterTree | None:
     """What holds where the tree is true, or false if it is negated. None: that may be anywhere."""
     if isinstance(tree, Not):
         return _filter_tree(tree.part, schema, is_negated=not is_negated)
     if isinstance(tree, AllOf | AnyOf):
         parts = [_filter_tree(part, schema, is_negated=is_negated) for part in tree.parts]
-        known = [part for part in parts if part is not None]
-        if isinstance(tree, AllOf) != is_negated:
-            return _all_filters(known)
-        return AnyFilter(tuple(known)) if len(known) == len(parts) else None
+        return _joined(parts, by_and=isinstance(tree, AllOf) != is_negated)
     if is_negated:
         return _negated(tree, schema)
     return _filter(tree, schema.field(tree.column))
+
+
+def _joined(parts: list[FilterTree | None], *, by_and: bool) -> FilterTree | None:
+    known = [part for part in parts if part is not None]
+    if by_and:
+        return _all_filters(known)
+    return AnyFilter(tuple(known)) if len(known) == len(parts) else None
 
 
 def _negated(condition: Condition, schema: pa.Schema) -> FilterTree | None:

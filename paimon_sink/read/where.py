@@ -11,23 +11,30 @@ from paimon_sink.formats.contract import Table
 __all__ = ["check_session", "where_conditions"]
 
 
-def where_conditions(table: Table, text: str | None) -> list[ConditionTree]:
+def where_conditions(
+    table: Table, text: str | None, *, what: str = "read", option: str = "where"
+) -> list[ConditionTree]:
     """The conditions, with values that fit the columns. A name in another case fits, where it fits one column."""
     if text is None:
         return []
     try:
         return conditions(text, table.schema)
     except ConditionError as error:
-        raise OptionError(f"Cannot read {table.label}: where {error}.") from None
+        raise OptionError(f"Cannot {what} {table.label}: {option} {error}.") from None
 
 
 def check_session(
-    row_conditions: Sequence[ConditionTree], setting_of: Callable[[str], str | None], *, table: str
+    row_conditions: Sequence[ConditionTree],
+    setting_of: Callable[[str], str | None],
+    *,
+    table: str,
+    what: str = "read",
 ) -> None:
     """Refuse conditions that Spark's own WHERE would take to mean something else in this session."""
     setting = other_setting(row_conditions, setting_of)
     if setting is not None:
         raise OptionError(
-            f"Cannot read {table}: with {setting}, Spark's own WHERE would give other rows than where does. Leave the "
-            "setting at its default, or use DataFrame.where instead of the option."
+            f"Cannot {what} {table}: with {setting}, Spark's own WHERE would give other rows than this condition does. "
+            "Leave the setting at its default"
+            + (", or use DataFrame.where instead of the option." if what == "read" else ".")
         )

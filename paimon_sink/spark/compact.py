@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from paimon_sink.core.errors import FilesReplacedError, PwcError
+from paimon_sink.core.errors import FilesReplacedError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.contract import Table
@@ -18,7 +15,7 @@ from paimon_sink.formats.registry import open_to_rewrite, parse_options
 from paimon_sink.maintain.compact import Compaction, Rewrite, plan_from_options, publish, rewrite
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.partition import partition_filters
-from paimon_sink.spark.causes import cause_of
+from paimon_sink.spark.jobs import Progress, task_failed, watched
 from paimon_sink.spark.session import directory_for, use_this_python
 
 if TYPE_CHECKING:
@@ -26,10 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["compact"]
 
-Progress = Callable[[int, int], None]
-"""Called with the number of groups done, and of all."""
-
-_POLL_S = 0.5
 _REWRITTEN = "number int, message binary"
 _SCHEMA = pa.schema([("number", pa.int32()), ("message", pa.binary())])
 
@@ -63,14 +56,11 @@ def _rewrite_on_spark(
     rows = pa.table({"number": pa.array(range(len(bodies)), pa.int32()), "body": pa.array(bodies, pa.binary())})
     # A task for each group, in whatever order: Spark gives the next one to whoever is free.
     frame = spark.createDataFrame(rows).repartitionByRange(len(groups), "number")
-    with _watched(spark, len(groups), progress):
+    with watched(spark, len(groups), progress):
         try:
             rewritten = frame.mapInArrow(_task(options), _REWRITTEN).collect()
         except Exception as error:
-            raise PwcError(
-                f"Cannot compact {table.label}: a task failed on Spark ({_reason(error)}). Nothing was committed. What "
-                "finished tasks wrote is named by nobody and can be cleaned up."
-            ) from error
+            raise task_failed("compact", table, error) from error
     messages = {row.number: row.message for row in rewritten}
     rewrites = [
         Rewrite(group, TaskMessage.from_bytes(bytes(messages[number])))
@@ -99,47 +89,3 @@ def _rewritten(table: Table, body: bytes) -> bytes | None:
         return rewrite(table, Group.from_bytes(body)).to_bytes()
     except FilesReplacedError:
         return None
-
-
-def _reason(error: Exception) -> str:
-    """The sentence of our own in a trace of Spark's, or its first line."""
-    cause = cause_of(error)
-    return str(cause) if cause is not None else (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
-# ---------------------------------------------------------------- progress
-
-
-@contextmanager
-def _watched(spark: SparkSession, groups: int, progress: Progress | None) -> Iterator[None]:
-    """Report finished tasks while a job runs. A Connect client cannot ask for them: it is called at the end."""
-    context: Any = getattr(spark, "sparkContext", None) if hasattr(spark, "_jsparkSession") else None
-    if progress is None:
-        yield
-        return
-    progress(0, groups)
-    if context is None:
-        yield
-        progress(groups, groups)
-        return
-    name, before = f"pwc-compact-{uuid.uuid4()}", context.getLocalProperty("spark.jobGroup.id")
-    ended = threading.Event()
-    watcher = threading.Thread(target=_poll, args=(context, name, groups, progress, ended), daemon=True)
-    context.setLocalProperty("spark.jobGroup.id", name)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-        context.setLocalProperty("spark.jobGroup.id", before)
-    progress(groups, groups)
-
-
-def _poll(context: Any, name: str, groups: int, progress: Progress, ended: threading.Event) -> None:
-    tracker = context.statusTracker()
-    while not ended.wait(_POLL_S):
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(name)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
-        done = [stage.numCompletedTasks for stage in stages if stage is not None and stage.numTasks == groups]
-        progress(min(groups, max(done, default=0)), groups)

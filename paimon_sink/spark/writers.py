@@ -16,7 +16,7 @@ from paimon_sink.core.garbage import no_collection
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.sink import Sink
-from paimon_sink.spark.context import current_task, to_the_end
+from paimon_sink.spark.context import current_task, session_setting, to_the_end
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
 from paimon_sink.write.gather import gathered
@@ -53,7 +53,9 @@ class _Writer:
         cheapen_worker_reuse()
         # Batches are small where Spark ends them by rows.
         batches = gathered(to_the_end(iterator))
-        message = self._sink.write(batches, schema=self._arrow_schema(), task=current_task())
+        message = self._sink.write(
+            batches, schema=self._arrow_schema(), task=current_task(), setting_of=session_setting
+        )
         return PwcCommitMessage(message.to_bytes())
 
     def _arrow_schema(self) -> pa.Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -44,8 +44,12 @@ def write_task(
     event_time: EventTime | None = None,
     planned: Moment | None = None,
     compact: bool = False,
+    admit: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
 ) -> TaskMessage:
-    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can."""
+    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can.
+
+    ``admit`` sees the rows as the table will have them, and raises where some may not go in.
+    """
     alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
     attempt = TaskAttempt(
         table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
@@ -55,7 +59,8 @@ def write_task(
     reached(Step.WRITE_STARTED)
     try:
         aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
-        files = [file for batch in tracker.over(aligned) for file in fan_out.write(batch)]
+        admitted = aligned if admit is None else admit(aligned)
+        files = [file for batch in tracker.over(admitted) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(
             table.identity, table.schema_id, tuple(files), query_id, batch_id, planned, tracker.watermark_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.mutants.compaction import COMPACTION_MUTANTS
+from tests.mutants.deleting import DELETING_MUTANTS
 from tests.mutants.files import FILES_MUTANTS
 from tests.mutants.following import FOLLOWING_MUTANTS
 from tests.mutants.iceberg import ICEBERG_MUTANTS
@@ -467,6 +468,7 @@ MUTANTS = (
     *READS_MUTANTS,
     *ROW_GROUP_MUTANTS,
     *COMPACTION_MUTANTS,
+    *DELETING_MUTANTS,
     *FILES_MUTANTS,
     *FOLLOWING_MUTANTS,
     *LISTENING_MUTANTS,

@@ -12,6 +12,7 @@ PAIMON = "tests/formats/test_paimon_compaction.py"
 REWRITES = "tests/maintain/test_compact.py"
 COORDINATOR = "paimon_sink/commit/coordinator.py"
 COMPACT = "paimon_sink/maintain/compact.py"
+REWRITING = "paimon_sink/maintain/rewriting.py"
 PAIMON_SIDE = "paimon_sink/formats/paimon/compacting.py"
 PAIMON_SCANS = "paimon_sink/formats/paimon/scans.py"
 PAIMON_COMMIT = "paimon_sink/formats/paimon/commit.py"
@@ -63,7 +64,7 @@ COMPACTION_MUTANTS = (
     Mutant(
         "compaction-mixes-partitions",
         "rows are not moved to another partition",
-        COMPACT,
+        REWRITING,
         "    strange = [file for file in message.files if file.partition != group.partition]\n",
         "    strange: list[DataFile] = []\n",
         (f"{REWRITES}::test_rows_that_belong_to_another_partition_are_not_moved_there",),
@@ -71,7 +72,7 @@ COMPACTION_MUTANTS = (
     Mutant(
         "compaction-counts-no-rows",
         "a file that has other rows than its manifest says is not rewritten",
-        COMPACT,
+        REWRITING,
         "        if rows != file.rows:\n",
         "        if False:\n",
         (f"{REWRITES}::test_a_file_with_other_rows_than_its_manifest_says_ends_it_and_leaves_nothing",),
@@ -88,15 +89,15 @@ COMPACTION_MUTANTS = (
         "iceberg-compaction-of-gone-files",
         "files that are not in the table any more are not replaced (Iceberg)",
         ICEBERG_SIDE,
-        "        check_all_there(self._removed, self._rows.keys(), table=self._table)\n",
+        "        check_all_there(self._plan.removed, self._rows.keys(), table=self._table)\n",
         "",
         (f"{FAULTS}::test_files_that_others_replace_meanwhile_are_left_to_them",),
     ),
     Mutant(
         "paimon-compaction-of-other-rows",
         "new files have as many rows as those they replace (Paimon)",
-        PAIMON_SIDE,
-        "    check_same_rows(before, after, table=table)\n",
+        PAIMON_COMMIT,
+        "            check_rows(sum(entry.file.row_count for entry in live), plan, table=handle.label)\n",
         "",
         (f"{FAULTS}::test_files_with_other_rows_are_never_put_in_place_of_these",),
     ),
@@ -104,7 +105,7 @@ COMPACTION_MUTANTS = (
         "iceberg-compaction-of-other-rows",
         "new files have as many rows as those they replace (Iceberg)",
         ICEBERG_SIDE,
-        "        if self._removed:\n",
+        "        if self._plan.kind.names_files:\n",
         "        if False:\n",
         (f"{FAULTS}::test_files_with_other_rows_are_never_put_in_place_of_these",),
     ),

@@ -10,6 +10,7 @@ from typing import Any
 
 from paimon_sink.core.steps import OF_FOLLOWERS, OF_ROLLBACKS, Step, listen
 from tests.support.compaction import compact
+from tests.support.deleting import delete
 from tests.support.lake import Lake, rows
 from tests.support.processes import CONTEXT
 
@@ -21,6 +22,7 @@ __all__ = [
     "TELL_STEPS",
     "Batch",
     "killed_compaction",
+    "killed_delete",
     "killed_driver",
     "killed_task",
 ]
@@ -65,6 +67,11 @@ def killed_compaction(lake: Lake, step: Step | None) -> None:
     _kill(_compact, lake, None, step)
 
 
+def killed_delete(lake: Lake, step: Step | None) -> None:
+    """Let somebody delete the row 1, as the job 7 of ``eraser``, and die."""
+    _kill(_delete, lake, None, step)
+
+
 def _kill(run: Callable[[Lake, Any, Step | None], None], lake: Lake, batch: Batch | None, step: Step | None) -> None:
     victim = CONTEXT.Process(target=run, args=(lake, batch, step), daemon=True)
     victim.start()
@@ -93,6 +100,13 @@ def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:
 def _compact(lake: Lake, _: None, step: Step | None) -> None:
     listen(_lose_the_round_and_die(lake) if step is Step.BEFORE_READ_BACK else _die_at(step))
     compact(lake)
+    if step is RETURNED:
+        _die()
+
+
+def _delete(lake: Lake, _: None, step: Step | None) -> None:
+    listen(_lose_the_round_and_die(lake) if step is Step.BEFORE_READ_BACK else _die_at(step))
+    delete(lake, "id = 1", user="eraser", identifier=7)
     if step is RETURNED:
         _die()
 

@@ -1,4 +1,4 @@
-"""A Spark session for ``pwc compact``: one of its own, or a server's."""
+"""A Spark session for a command: one of its own, or a server's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def spark_session(master: str) -> Iterator[SparkSession]:
         _check_java()
     builder = SparkSession.builder.remote(master) if is_remote else _local(master)
     try:
-        spark = builder.appName("pwc compact").getOrCreate()
+        spark = builder.appName("pwc").getOrCreate()
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         raise PwcError(

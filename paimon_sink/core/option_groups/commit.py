@@ -93,6 +93,18 @@ class CommitOptions(OptionGroup):
         purposes=WRITES,
     )
     """None when the user did not choose, so that Spark's own setting can."""
+    replace_where: str | None = option(
+        "replaceWhere",
+        parse=values.condition,
+        doc=(
+            "In a batch `overwrite`: replace exactly the rows that meet this condition ([grammar](where.md)). Every "
+            "new row must meet it. Rows for which it is null stay. "
+            "[How it works](changing.md#replace-a-day)."
+        ),
+        example="day = '2026-11-01'",
+        purposes=BATCHES,
+        instead="a stream appends, or replaces the whole table in complete mode, so leave it out.",
+    )
     snapshot_properties: Mapping[str, str] = option_family(
         "snapshotProperty.",
         doc="Extra properties for each snapshot. Names that begin with `pwc.` are ours.",

@@ -158,8 +158,11 @@ class SnapshotBuilder:
 
     def _summary(self, kind: CommitKind, properties: Mapping[str, str]) -> Summary:
         # pyiceberg adds up no summary of a replacement; the figures are those of an overwrite.
-        operation = Operation.APPEND if kind is CommitKind.APPEND else Operation.OVERWRITE
         figures = self._figures.to_dict()
+        operation = Operation.APPEND if kind is CommitKind.APPEND else Operation.OVERWRITE
+        if kind in (CommitKind.DELETE, CommitKind.REPLACE) and not self._figures.added_data_files:
+            # With nothing taken out either, it only says that the job is done: nothing a reader would have to stop at.
+            operation = Operation.DELETE if self._figures.removed_data_files else Operation.APPEND
         if any(partition for _, partition in self._changed):
             figures["changed-partition-count"] = str(len(self._changed))
         before = None if self.base is None or self.base.summary is None else self.base.summary
@@ -217,7 +220,7 @@ class SnapshotBuilder:
                 self._check_one_spec(data)
                 written = {values_of(file.partition) for file in added}
                 return [*self._without(data, lambda file: values_of(file.partition) in written), *deletes]
-            case CommitKind.REWRITE:
+            case CommitKind.REWRITE | CommitKind.DELETE | CommitKind.REPLACE:
                 require_no_deletes(deletes, table=".".join(self.native.name()))
                 return [*self._without(data, is_removed), *deletes]
 

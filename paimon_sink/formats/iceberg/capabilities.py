@@ -32,6 +32,8 @@ CAPABILITIES = Capabilities(
     rollback=yes("yes; tags and branches above stay"),
     expiry=yes("yes; not with `gc.enabled=false`"),
     clean=yes("yes; not with `gc.enabled=false`"),
+    deletes=yes("yes; files of an earlier partitioning that may hold such rows, and delete files, are refused"),
+    replace_where=yes("yes; the same is refused"),
     compaction=yes("yes; files of an earlier partitioning are left alone; tables with delete files are refused"),
     watermarks=yes("yes, as the property `pwc.watermark`"),
     mark_done=YES,

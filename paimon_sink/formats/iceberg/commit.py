@@ -108,7 +108,7 @@ class IcebergCommit(Commit[IcebergHead]):
         builder = SnapshotBuilder(
             head.native, head.base, handle.branch, head.next_snapshot_id, self._leftovers, handle.store.is_far
         )
-        removal = Removal(plan.removed, relative=handle.relative, table=handle.label)
+        removal = Removal(plan, relative=handle.relative, table=handle.label)
         try:
             built = builder.build(
                 added,
@@ -118,7 +118,7 @@ class IcebergCommit(Commit[IcebergHead]):
                 properties=to_set,
                 removed_properties=to_remove,
             )
-            removal.check(plan.files)
+            removal.check()
         except Exception as error:
             # May go: no request that names them was sent.
             handle.delete(builder.files)

@@ -1,6 +1,7 @@
-"""What a compaction needs of an Iceberg table: its files one by one, and proof that those it replaces are there.
+"""What rewriting needs of an Iceberg table: its files one by one, and proof that those it replaces are there.
 
-The snapshot is a ``replace``: the same rows in other files. Readers of appended rows skip it. New files get the
+The snapshot of a compaction is a ``replace``: the same rows in other files. Readers of appended rows skip it, and stop
+at the ``overwrite`` or ``delete`` of a delete. New files get the
 sequence number of their snapshot, so that deletes from before would not reach their rows: where there are any, it is
 refused.
 """
@@ -16,13 +17,12 @@ from pyiceberg.table import Table as NativeTable
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import UnsupportedTableError
-from paimon_sink.core.messages import DataFile
 from paimon_sink.formats.iceberg.file_io import store_path
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.partitions import values_of
 from paimon_sink.formats.iceberg.read import body_of, partition_test
-from paimon_sink.formats.replacing import check_all_there, check_same_rows
-from paimon_sink.formats.values import FilterTree, LiveFile
+from paimon_sink.formats.replacing import check_all_there, check_rows
+from paimon_sink.formats.values import FilterTree, LiveFile, Plan
 
 
 def live_files(
@@ -61,29 +61,28 @@ def require_no_deletes(manifests: Iterable[ManifestFile], *, table: str) -> None
         has_files = manifest.has_added_files() or manifest.has_existing_files()
         if manifest.content == ManifestContent.DELETES and has_files:
             raise UnsupportedTableError(
-                f"Cannot compact {table}: it has delete files. Nothing was committed. Compact it with the engine that "
-                "wrote them."
+                f"Cannot rewrite files of {table}: it has delete files. Nothing was committed. Compact it with the "
+                "engine that wrote them."
             )
 
 
 class Removal:
     """The files that a plan replaces, ticked off as they are met in the manifests of the head."""
 
-    def __init__(self, removed: frozenset[str], *, relative: Callable[[str], str], table: str) -> None:
-        self._removed = removed
+    def __init__(self, plan: Plan, *, relative: Callable[[str], str], table: str) -> None:
+        self._plan = plan
         self._relative = relative
         self._table = table
         self._rows: dict[str, int] = {}
 
     def takes(self, file: ManifestDataFile) -> bool:
         path = self._relative(file.file_path)
-        if path in self._removed:
+        if path in self._plan.removed:
             self._rows[path] = file.record_count
-        return path in self._removed
+        return path in self._plan.removed
 
-    def check(self, added: Sequence[DataFile]) -> None:
-        """Raise unless all of them were met, with as many rows as the new files have."""
-        check_all_there(self._removed, self._rows.keys(), table=self._table)
-        if self._removed:
-            before, after = sum(self._rows.values()), sum(file.rows for file in added)
-            check_same_rows(before, after, table=self._table)
+    def check(self) -> None:
+        """Raise unless all of them were met, with as many rows as the plan says."""
+        check_all_there(self._plan.removed, self._rows.keys(), table=self._table)
+        if self._plan.kind.names_files:
+            check_rows(sum(self._rows.values()), self._plan, table=self._table)

@@ -14,7 +14,7 @@ from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, lat
 from paimon_sink.formats.memory.files import schema_of
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.state import Snapshot, TableState
-from paimon_sink.formats.replacing import check_all_there, check_same_rows
+from paimon_sink.formats.replacing import check_all_there, check_rows
 from paimon_sink.formats.values import CommitKind, Head, Plan, PutOutcome, SnapshotDraft
 
 
@@ -93,7 +93,7 @@ class MemoryCommit(Commit[MemoryHead]):
             snapshot_id=head.next_snapshot_id,
             parent=None if before is None else before.commit_id,
             commit_id=draft.commit_id,
-            kind=plan.kind,
+            kind=plan.kind if gone or plan.files or not plan.kind.names_files else CommitKind.APPEND,
             commit_user=plan.commit_user,
             batch_id=plan.batch_id,
             query_id=plan.query_id,
@@ -130,10 +130,10 @@ class MemoryCommit(Commit[MemoryHead]):
             case CommitKind.OVERWRITE_PARTITIONS:
                 written = {file.partition for file in plan.files}
                 return tuple(file for file in live if file.partition in written)
-            case CommitKind.REWRITE:
+            case CommitKind.REWRITE | CommitKind.DELETE | CommitKind.REPLACE:
                 removed = tuple(file for file in live if file.path in plan.removed)
                 check_all_there(plan.removed, {file.path for file in removed}, table=self._handle.label)
-                check_same_rows(sum(file.rows for file in removed), plan.rows, table=self._handle.label)
+                check_rows(sum(file.rows for file in removed), plan, table=self._handle.label)
                 return removed
 
 

@@ -26,6 +26,7 @@ from paimon_sink.formats.paimon.head import PaimonHead, load_head
 from paimon_sink.formats.paimon.merging import ManifestMerger, Merged
 from paimon_sink.formats.paimon.schemas import keeps_all_columns
 from paimon_sink.formats.paimon.snapshots import encode_ledger, of_base
+from paimon_sink.formats.replacing import check_rows
 from paimon_sink.formats.values import CommitKind, Plan, PutOutcome, SnapshotDraft
 from paimon_sink.storage.durable import synced_together
 
@@ -86,7 +87,7 @@ class PaimonCommit(Commit[PaimonHead]):
         try:
             replaced = self._replaced(plan, head.snapshot, existing, added)
             if plan.kind is CommitKind.REWRITE:
-                added = compacted(added, replaced, table=handle.label)
+                added = compacted(added, replaced)
             entries = [*replaced, *added]
             merged = self._merged(head.snapshot, existing)
             lists = self._write_lists(unique, entries, merged, early)
@@ -163,10 +164,11 @@ class PaimonCommit(Commit[PaimonHead]):
         if plan.kind is CommitKind.APPEND:
             return []
         live = handle.live_entries(base, manifests)
-        if plan.kind is CommitKind.REWRITE:
+        if plan.kind.names_files:
             if base is not None:
                 require_no_deletes(base, table=handle.label)
             live = taken_out(plan.removed, live, path_of=handle.path_of, table=handle.label)
+            check_rows(sum(entry.file.row_count for entry in live), plan, table=handle.label)
         if plan.kind is CommitKind.OVERWRITE_PARTITIONS:
             written = {tuple(entry.partition.values) for entry in added}
             live = [entry for entry in live if tuple(entry.partition.values) in written]
@@ -233,7 +235,7 @@ def _snapshot(
         delta_record_count=delta_rows,
         commit_user=plan.commit_user,
         commit_identifier=BATCH_COMMIT_IDENTIFIER if plan.batch_id is None else plan.batch_id,
-        commit_kind=_KINDS.get(plan.kind, "OVERWRITE"),
+        commit_kind=_kind_of(plan, entries),
         time_millis=draft.created_ms,
         watermark=draft.watermark_ms,
         statistics=before.statistics if before else None,
@@ -242,6 +244,13 @@ def _snapshot(
         uuid=draft.commit_id,
         writer_version=full_version(),
     )
+
+
+def _kind_of(plan: Plan, entries: Sequence[ManifestEntry]) -> str:
+    if plan.kind in (CommitKind.DELETE, CommitKind.REPLACE) and not entries:
+        # It only says that the job is done: no change that a reader would have to stop at.
+        return _KINDS[CommitKind.APPEND]
+    return _KINDS.get(plan.kind, "OVERWRITE")
 
 
 class PaimonPrepared(Prepared):

@@ -1,7 +1,8 @@
-"""What a compaction needs of a Paimon table: its files one by one, and entries that put some in place of others.
+"""What rewriting needs of a Paimon table: its files one by one, and entries that put some in place of others.
 
-As Java's append compaction does it: one snapshot of the kind COMPACT, whose entries take the old files out and put the
-new ones in with the file source COMPACT. Readers of changes skip such snapshots.
+A delete is an OVERWRITE, whose entries take the old files out and put the new ones in. A compaction is as
+Java's append compaction: one snapshot of the kind COMPACT, whose new files have the file source COMPACT. Readers of
+changes skip such snapshots, and no others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.formats.paimon.entries import UNAWARE_BUCKET
-from paimon_sink.formats.replacing import check_all_there, check_same_rows
+from paimon_sink.formats.replacing import check_all_there
 from paimon_sink.formats.values import LiveFile
 
 _COMPACT = 1
@@ -25,8 +26,8 @@ def require_no_deletes(snapshot: Snapshot, *, table: str) -> None:
     """An index manifest may hold deletion vectors. Rows they delete would come back in a new file."""
     if snapshot.index_manifest:
         raise UnsupportedTableError(
-            f"Cannot compact {table}: its newest snapshot has an index, which may hold deletion vectors. Nothing was "
-            "committed. Compact it with the engine that wrote them."
+            f"Cannot rewrite files of {table}: its newest snapshot has an index, which may hold deletion vectors. "
+            "Nothing was committed. Use the engine that wrote them."
         )
 
 
@@ -56,10 +57,8 @@ def taken_out(
     return list(entries.values())
 
 
-def compacted(added: Sequence[ManifestEntry], removed: Sequence[ManifestEntry], *, table: str) -> list[ManifestEntry]:
+def compacted(added: Sequence[ManifestEntry], removed: Sequence[ManifestEntry]) -> list[ManifestEntry]:
     """The new entries as those of a compaction. Sequence numbers start where the oldest file of the partition did."""
-    before, after = (sum(entry.file.row_count for entry in entries) for entries in (removed, added))
-    check_same_rows(before, after, table=table)
     first: dict[tuple[object, ...], int] = {}
     for entry in removed:
         key, number = tuple(entry.partition.values), entry.file.min_sequence_number
