@@ -21,6 +21,7 @@ from paimon_sink.core.errors import (
     TableRolledBackError,
 )
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.follow.offset import Offset
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.maintain.expire import Retention, expire
@@ -252,18 +253,72 @@ def test_a_stream_overtaken_by_an_expiry_that_knows_no_hold_stops_and_skips_noth
 
 @pytest.mark.witness
 @pytest.mark.fault(51)
-def test_an_expiry_while_a_stream_starts_leaves_it_its_snapshot_or_ends_it_before_its_first_row(lake: Lake) -> None:
+@pytest.mark.parametrize("consumer", ["etl", None], ids=["named", "unnamed"])
+def test_an_expiry_while_a_stream_starts_leaves_it_its_snapshot(lake: Lake, consumer: str | None) -> None:
     fill(lake, 0, 1, 2)
-    checkpoint = logged(lake)
+    options = {} if consumer is None else {"consumerId": consumer}
+    query = Query(lake, Checkpoint(), **options)  # type: ignore[arg-type]
+    query.checkpoint.offsets.append(query.latest(None))
+
+    compact(lake)
+    fill(lake, 3)
+    expire_all_but(lake)
+
+    assert query.run().ids == [0, 1, 2, 3]
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert [each.name for each in consumers.all()] == [json.loads(query.checkpoint.offsets[0])["consumer"]]
+
+
+@pytest.mark.fault(51)
+def test_an_expiry_while_a_stream_without_a_hold_starts_ends_it_before_its_first_row(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = logged(lake, consumerId="none")
 
     compact(lake)
     fill(lake, 3)
     expire_all_but(lake)
 
     with pytest.raises(SnapshotExpiredError, match="expired"):
-        Query(lake, checkpoint).run()
+        Query(lake, checkpoint, consumerId="none").run()
     assert checkpoint.rows == []
     assert Query(lake, Checkpoint()).run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(51)
+def test_a_begin_that_expires_as_it_is_found_is_looked_for_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(lake, 0, 1, 2)
+    query = Query(lake, Checkpoint(), startingVersion="earliest")
+    hold, looks = query.enumerator._pin.hold_for_now, 0
+
+    def late(begin: Offset) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            expire_all_but(lake)
+        return hold(begin)
+
+    monkeypatch.setattr(query.enumerator._pin, "hold_for_now", late)
+
+    assert query.run().ids == [0, 1, 2]
+    assert looks == 2
+
+
+@pytest.mark.fault(51)
+def test_what_a_stream_held_that_died_before_its_first_offset_was_logged_goes_soon(lake: Lake) -> None:
+    fill(lake, 0)
+    clock = FakeClock(lake.history()[-1].at_ms)
+    Query(lake, Checkpoint(), clock=clock, consumerId="etl").latest(None)
+    fill(lake, 1, 2)
+
+    # Its successor is another query, and no stranger to the name.
+    assert Query(lake, Checkpoint(), clock=clock, consumerId="etl").run().ids == [0, 1, 2]
+    expire_all_but(lake, later_ms=DAY_MS // 12)
+
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert [each.name for each in consumers.all()] == ["etl"]
+    assert len(lake.snapshot_ids()) == 1
 
 
 @pytest.mark.fault(51)
