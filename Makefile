@@ -153,7 +153,7 @@ test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of
 test-connect: java $(READY) ## The Spark tests again, behind a Spark Connect server
 	@PWC_PLACES=all PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
-ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg
+ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg interop-streams
 $(ON_SPARK41): export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 $(ON_SPARK41): export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 
@@ -194,8 +194,12 @@ interop-flink: java $(READY) $(READYFLINK) ## Flink reads and maintains our Paim
 interop-iceberg: java $(READY41) ## One table in our hands and in those of Iceberg's Java library, on Spark 4.1
 	@$(VENV41)/bin/pytest integration/interop/iceberg $(PYTEST_ARGS)
 
+.PHONY: interop-streams
+interop-streams: java $(READY41) ## The streaming sources of Iceberg and Delta beside ours, on the same histories, on Spark 4.1
+	@$(VENV41)/bin/pytest integration/interop/streams $(PYTEST_ARGS)
+
 .PHONY: interop
-interop: interop-paimon interop-iceberg interop-flink ## Beside the JVM connectors and Flink, on the same tables
+interop: interop-paimon interop-iceberg interop-streams interop-flink ## Beside the JVM connectors and Flink, on the same tables
 
 .PHONY: interop-paimon
 interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables

@@ -114,6 +114,11 @@ class Enumerator:
         """How far the table has come, as the last look showed it. Asks nobody."""
         return self._report
 
+    @property
+    def remembered(self) -> int:
+        """Files of snapshots that are kept in memory, to spare requests."""
+        return self._plans.weight
+
     def _latest(self, start: Offset | None, limits: Limits) -> Offset:
         if start is None:
             line, cursor = self._begun()

@@ -278,9 +278,10 @@ def test_soak(table_format: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     done, stops = 0, Counter[str]()
     while done < (SOAK_STEPS or A_HISTORY):
         seed = int(os.environ.get("PWC_MODEL_SEED") or random.randrange(2**32))
-        with capsys.disabled():
-            if done % (20 * A_HISTORY) == 0:
-                print(f"\nmodel of a stream: {done} steps in {table_format}, {dict(stops)}", file=sys.stderr)
+        if done % (20 * A_HISTORY) == 0:
+            with capsys.disabled():
+                sys.stdout.write(f"\nmodel of a stream: {done} steps in {table_format}, {dict(stops)}\n")
+                sys.stdout.flush()
         try:
             stops += play(seed, A_HISTORY, WILD, table_format, tmp_path / f"lake{done}").stops
         except BaseException as error:
