@@ -511,6 +511,7 @@ def test_rows_taken_out_are_named_or_passed_over_and_the_appends_around_come_onc
     _follow_through(lake, change)
 
 
+@pytest.mark.damages  # the file that deletes is made by hand, and its manifest names no snapshot
 @pytest.mark.fault(57)
 @pytest.mark.parametrize("place", [place for place in PLACES if place.id == "iceberg-sqlite"], ids=lambda one: one.id)
 def test_a_delete_file_is_named_or_passed_over_and_the_appends_around_come_once(lake: Lake) -> None:
