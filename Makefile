@@ -206,11 +206,17 @@ interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables
 	@$(VENV41)/bin/pytest integration/interop/paimon $(PYTEST_ARGS)
 
 .PHONY: soak
-soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
-	@echo "The model, $(SOAK_STEPS) steps …"
+soak: java $(READY) ## Any order of faults against the models, then kill real clusters 200 and 100 times (SOAK_KILLS=…, SOAK_SEED=…)
+	@echo "The models, $(SOAK_STEPS) steps each …"
 	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/model -m 'not s3' $(PYTEST_ARGS)
+	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/follow/test_model.py -k soak $(PYTEST_ARGS)
 	@echo "Real processes …"
 	@$(VENV)/bin/python -m integration.soak
+	@$(MAKE) --no-print-directory soak-pipeline
+
+.PHONY: soak-pipeline
+soak-pipeline: java $(READY) ## The part of it about streams: table to table, in both formats (SOAK_KILLS=100, SOAK_SEED=…)
+	@for each in paimon iceberg; do SOAK_FORMAT=$$each $(VENV)/bin/python -m integration.soak --pipeline; done
 
 .PHONY: races
 races: $(READY) ## Many processes commit to one table at once, in full length: 8 x 200 and 8 x 100 commits
@@ -238,7 +244,7 @@ fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth latency messages
+	read read-balance read-memory growth latency messages follow
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -276,6 +282,10 @@ bench-read-balance: java $(PLOTS) ## How evenly the tasks of a read share one la
 .PHONY: bench-read-memory
 bench-read-memory: $(PLOTS) ## Peak memory of a reading task for a file and one 20 times as large (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/read.py --memory $(BENCH_ARGS)
+
+.PHONY: bench-follow
+bench-follow: java $(PLOTS41) ## Streams out of a table, beside Iceberg's JVM source: backlog, start, delay (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/follow.py $(BENCH_ARGS)
 
 .PHONY: bench-replay
 bench-replay: java $(PLOTS41) ## Who doubles the rows of a replayed batch (BENCH_ARGS=…)

@@ -1,4 +1,4 @@
-"""Consumers of streams in a table that Java reads and maintains: its expiry keeps the tag, its readers see no difference."""
+"""Consumers of streams in a table that Java maintains: its expiry keeps the tag, its readers see no difference."""
 
 from __future__ import annotations
 
