@@ -1,7 +1,7 @@
 """Streams out of a table: a long backlog, a start on a table of many files, and the delay from table to table.
 
-Iceberg's JVM source follows the same Iceberg table in the same session; ours follows a Paimon table of the same commits,
-too. All take turns. Spark 4.1 is the newest for which there is that connector.
+Iceberg's JVM source follows the same Iceberg table in the same session; ours follows a Paimon table, too, with the same
+commits. All take turns. Spark 4.1 is the newest for which there is that connector.
 """
 
 from __future__ import annotations

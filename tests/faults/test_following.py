@@ -36,6 +36,7 @@ from tests.support.engines import OtherEngine
 from tests.support.flaky_scans import QUESTIONS, breaking, flaky
 from tests.support.following import Checkpoint, Query, killed_at
 from tests.support.iceberg_deletes import delete_a_row
+from tests.support.iceberg_engine import native
 from tests.support.lake import ID_AND_DAY, Lake, rows
 from tests.support.many_files import append_many
 from tests.support.places import PLACES, Tier
@@ -258,6 +259,19 @@ def test_a_stream_overtaken_by_an_expiry_that_knows_no_hold_stops_and_skips_noth
     assert Query(lake, checkpoint, consumerId="none").run().ids == [0, 3, 4]
 
 
+@pytest.mark.fault(50)
+def test_a_stream_is_told_what_happened_when_an_engine_expired_all_but_its_tag(lake: Lake, engine: OtherEngine) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    fill(lake, 1, 2, 3)
+
+    engine.expire(3)
+
+    with pytest.raises(SnapshotExpiredError, match="expired before this stream read it"):
+        Query(lake, checkpoint).run()
+    assert checkpoint.ids == [0]
+
+
 @pytest.mark.witness
 @pytest.mark.fault(51)
 @pytest.mark.parametrize("consumer", ["etl", None], ids=["named", "unnamed"])
@@ -470,6 +484,23 @@ def test_a_batch_that_was_logged_and_rolled_back_is_not_planned_from_others_of_i
     with pytest.raises(TableRolledBackError):
         Query(lake, checkpoint).run()
     assert checkpoint.ids == [0]
+
+
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+@pytest.mark.parametrize("place", [place for place in PLACES if place.id == "iceberg-sqlite"], ids=lambda one: one.id)
+def test_a_rollback_whose_snapshots_expired_is_no_loss_to_accept(lake: Lake, engine: OtherEngine) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    kept, gone = lake.snapshot_ids()[1:]
+
+    engine.roll_back(kept)
+    native(lake).maintenance.expire_snapshots().by_id(gone).commit()
+    engine.append(rows(10))
+
+    with pytest.raises(TableRolledBackError, match="rolled back"):
+        Query(lake, checkpoint, consumerId="none", failOnDataLoss="false").run()
+    assert checkpoint.ids == [0, 1, 2]
 
 
 @pytest.mark.witness
