@@ -1,14 +1,13 @@
 """The same histories, followed by the streaming sources of Iceberg, of Delta and by ours: which rows each delivers.
 
-The table of docs/following.md says what was seen here. Where another source does better some day, a test fails, and the
-table is due.
+``PWC_FOUND=file`` writes down what each delivered, for the table of docs/following.md.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,14 +106,6 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def written_down() -> Iterator[None]:
-    """``PWC_FOUND=file`` writes what each delivered, for the table of the docs."""
-    yield
-    if "PWC_FOUND" in os.environ:
-        Path(os.environ["PWC_FOUND"]).write_text(json.dumps(FOUND, indent=1))
-
-
 def lived_through(case: str, name: str, spark: SparkSession, directory: Path) -> Delivered:
     source, delivered = SOURCES[name](spark, directory), Delivered(directory / "checkpoint")
     CASES[case].live(source, delivered)
@@ -124,6 +115,8 @@ def lived_through(case: str, name: str, spark: SparkSession, directory: Path) ->
     said += f", {doubled} doubled" if doubled else ""
     said += f"; {delivered.stopped}" if delivered.stopped else ""
     FOUND.setdefault(case, {})[name] = said
+    if "PWC_FOUND" in os.environ:
+        Path(os.environ["PWC_FOUND"]).write_text(json.dumps(FOUND, indent=1))
     return delivered
 
 
