@@ -120,8 +120,8 @@ def run(root: Path, table_format: str, kills: int, seed: int) -> bool:
     batch = 0
     print(
         f"Table A is appended to and a stream copies it into table B, both {table_format}. The driver is killed "
-        f"{kills} times; A is compacted and all but its newest snapshot is expired, except what the stream's consumer holds. "
-        "Each start of Spark takes ten seconds and more.",
+        f"{kills} times; A is compacted and all but its newest snapshot is expired, except what the stream's consumer "
+        "holds. Each start of Spark takes ten seconds and more.",
         flush=True,
     )
     for number in range(1, kills + 1):
