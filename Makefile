@@ -159,7 +159,7 @@ test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of
 test-connect: java $(READY) ## The Spark tests again, behind a Spark Connect server
 	@PWC_PLACES=all PWC_SPARK=connect $(VENV)/bin/pytest tests/spark $(PYTEST_ARGS)
 
-ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg
+ON_SPARK41 := test-spark41 test-spark41-small interop-paimon interop-iceberg interop-streams
 $(ON_SPARK41): export PYSPARK_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 $(ON_SPARK41): export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(VENV41)/bin/python
 
@@ -200,19 +200,29 @@ interop-flink: java $(READY) $(READYFLINK) ## Flink reads and maintains our Paim
 interop-iceberg: java $(READY41) ## One table in our hands and in those of Iceberg's Java library, on Spark 4.1
 	@$(VENV41)/bin/pytest integration/interop/iceberg $(PYTEST_ARGS)
 
+.PHONY: interop-streams
+interop-streams: java $(READY41) ## The streaming sources of Iceberg and Delta beside ours, on the same histories, on Spark 4.1
+	@$(VENV41)/bin/pytest integration/interop/streams $(PYTEST_ARGS)
+
 .PHONY: interop
-interop: interop-paimon interop-iceberg interop-flink ## Beside the JVM connectors and Flink, on the same tables
+interop: interop-paimon interop-iceberg interop-streams interop-flink ## Beside the JVM connectors and Flink, on the same tables
 
 .PHONY: interop-paimon
 interop-paimon: java $(READY41) ## Java Paimon and this sink on the same tables
 	@$(VENV41)/bin/pytest integration/interop/paimon $(PYTEST_ARGS)
 
 .PHONY: soak
-soak: java $(READY) ## Any order of faults against the model, then kill a real cluster 200 times (SOAK_KILLS=…, SOAK_SEED=…)
-	@echo "The model, $(SOAK_STEPS) steps …"
+soak: java $(READY) ## Any order of faults against the models, then kill real clusters 200 and 100 times (SOAK_KILLS=…, SOAK_SEED=…)
+	@echo "The models, $(SOAK_STEPS) steps each …"
 	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/model -m 'not s3' $(PYTEST_ARGS)
+	@PWC_MODEL_STEPS=$(SOAK_STEPS) $(VENV)/bin/pytest tests/follow/test_model.py -k soak $(PYTEST_ARGS)
 	@echo "Real processes …"
 	@$(VENV)/bin/python -m integration.soak
+	@$(MAKE) --no-print-directory soak-pipeline
+
+.PHONY: soak-pipeline
+soak-pipeline: java $(READY) ## The part of it about streams: table to table, in both formats (SOAK_KILLS=100, SOAK_SEED=…)
+	@for each in paimon iceberg; do SOAK_FORMAT=$$each $(VENV)/bin/python -m integration.soak --pipeline; done
 
 .PHONY: soak-erase
 soak-erase: $(READY) ## Deletes beside two writers, compaction and expiry, all of them killed, for five minutes a format (ERASE_ARGS=…)
@@ -244,7 +254,7 @@ fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth latency messages delete
+	read read-balance read-memory growth latency messages delete follow
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -282,6 +292,10 @@ bench-read-balance: java $(PLOTS) ## How evenly the tasks of a read share one la
 .PHONY: bench-read-memory
 bench-read-memory: $(PLOTS) ## Peak memory of a reading task for a file and one 20 times as large (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/read.py --memory $(BENCH_ARGS)
+
+.PHONY: bench-follow
+bench-follow: java $(PLOTS41) ## Streams out of a table, beside Iceberg's JVM source: backlog, start, delay (BENCH_ARGS=…)
+	@$(VENV41)/bin/python benchmarks/follow.py $(BENCH_ARGS)
 
 .PHONY: bench-replay
 bench-replay: java $(PLOTS41) ## Who doubles the rows of a replayed batch (BENCH_ARGS=…)

@@ -15,6 +15,7 @@ from pathlib import Path
 from integration.cache import cache
 
 __all__ = [
+    "DELTA",
     "ICEBERG_AWS",
     "ICEBERG_SPARK",
     "PAIMON_FLINK",
@@ -86,10 +87,17 @@ PAIMON_S3 = Jar("org.apache.paimon", "paimon-s3", "1.4.2")
 ICEBERG_SPARK = Jar("org.apache.iceberg", "iceberg-spark-runtime-4.1_2.13", "1.12.0")
 ICEBERG_AWS = Jar("org.apache.iceberg", "iceberg-aws-bundle", "1.12.0")
 SQLITE_JDBC = Jar("org.xerial", "sqlite-jdbc", "3.50.3.0")
+DELTA = (
+    Jar("io.delta", "delta-spark_4.1_2.13", "4.4.0"),
+    *(Jar("io.delta", f"delta-{part}", "4.4.0") for part in ("storage", "kernel-api", "kernel-defaults")),
+    Jar("io.delta", "delta-kernel-unitycatalog", "4.4.0"),
+    *(Jar("io.unitycatalog", f"unitycatalog-{part}", "0.6.0") for part in ("client", "hadoop")),
+)
+"""Of Delta, and what it wants beside what Spark brings."""
 
 
 if __name__ == "__main__":
-    for wanted in (PAIMON_SPARK, PAIMON_FLINK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, SQLITE_JDBC):
+    for wanted in (PAIMON_SPARK, PAIMON_FLINK, PAIMON_S3, ICEBERG_SPARK, ICEBERG_AWS, SQLITE_JDBC, *DELTA):
         try:
             print(f"{wanted}  {wanted.path()}")
         except JarError as error:

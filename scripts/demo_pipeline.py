@@ -9,12 +9,15 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -53,16 +56,24 @@ def drive(root: Path, table_format: str, *, to_the_end: bool) -> None:
     writer.start().awaitTermination()
 
 
-def start(root: Path, table_format: str, *, to_the_end: bool) -> subprocess.Popen[bytes]:
+@contextmanager
+def started(root: Path, table_format: str, *, to_the_end: bool) -> Iterator[subprocess.Popen[bytes]]:
+    """The driver, in a session of its own. Afterwards it is dead, with its JVM and workers, however it ends here."""
     mode = "end" if to_the_end else "on"
     with (root / "driver.log").open("ab") as log:
-        return subprocess.Popen(
+        driver = subprocess.Popen(
             [sys.executable, __file__, "--driver", str(root), "--format", table_format, "--mode", mode],
             stdout=log,
             stderr=log,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
             start_new_session=True,
         )
+    try:
+        yield driver
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
 
 
 def append(root: Path, table_format: str, batch: int) -> int:
@@ -89,37 +100,49 @@ def ids(table: Table | None) -> Counter[int]:
     return found
 
 
-def wait_for_progress(root: Path, table_format: str, before: int) -> None:
+class DemoError(Exception):
+    """The demo could not go on. The message says why."""
+
+
+def wait_for_progress(root: Path, table_format: str, before: int, driver: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + LONGEST_WAIT_S
     while time.monotonic() < deadline:
+        if driver.poll() is not None:
+            raise DemoError("The driver ended by itself.")
         if len(ids(opened(root, "b", table_format))) > before:
             return
         time.sleep(0.2)
-    sys.exit(f"Nothing came within {LONGEST_WAIT_S} s; see {root / 'driver.log'}.")
+    raise DemoError(f"Nothing came to B within {LONGEST_WAIT_S} s.")
 
 
 def run(root: Path, table_format: str, kills: int, seed: int) -> bool:
     rng = random.Random(seed)
     batch = 0
+    print(
+        f"Table A is appended to and a stream copies it into table B, both {table_format}. The driver is killed "
+        f"{kills} times; A is compacted and all but its newest snapshot is expired, except what the stream's consumer "
+        "holds. Each start of Spark takes ten seconds and more.",
+        flush=True,
+    )
     for number in range(1, kills + 1):
         for _ in range(4):
             append(root, table_format, batch)
             batch += 1
         before = len(ids(opened(root, "b", table_format)))
-        driver = start(root, table_format, to_the_end=False)
-        wait_for_progress(root, table_format, before)
-        time.sleep(rng.random())
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
+        with started(root, table_format, to_the_end=False) as driver:
+            wait_for_progress(root, table_format, before, driver)
+            time.sleep(rng.random())
         table = opened(root, "a", table_format)
         assert table is not None
         compact_groups(table, plan(table, target_bytes=128 << 20).groups)
         gone = expire(table, Retention(keep_last=1), clock=SystemClock()).removed.snapshot_ids
         copied = len(ids(opened(root, "b", table_format)))
-        print(f"kill {number}: {batch * ROWS:,} rows in A, {copied:,} in B; A compacted, {len(gone)} snapshots expired")
-    last = start(root, table_format, to_the_end=True)
-    if last.wait(LONGEST_WAIT_S):
-        sys.exit(f"The last run failed; see {root / 'driver.log'}.")
+        told = f"{batch * ROWS:,} rows in A, {copied:,} in B; A compacted, {len(gone)} snapshots expired"
+        print(f"kill {number} of {kills}: {told}", flush=True)
+    print("a last run copies what is left …", flush=True)
+    with started(root, table_format, to_the_end=True) as last:
+        if last.wait(LONGEST_WAIT_S):
+            raise DemoError("The last run failed.")
     source, target = ids(opened(root, "a", table_format)), ids(opened(root, "b", table_format))
     missing, doubled = source.keys() - target.keys(), [row for row, times in target.items() if times > 1]
     print(f"A has {len(source):,} rows, B {len(target):,}: {len(missing)} missing, {len(doubled)} doubled.")
@@ -137,9 +160,17 @@ def main() -> None:
     if given.driver is not None:
         drive(given.driver, given.format, to_the_end=given.mode == "end")
         return
-    with tempfile.TemporaryDirectory(prefix="pwc-pipeline-") as directory:
-        if not run(Path(directory), given.format, given.kills, given.seed):
-            sys.exit("The tables differ.")
+    root = Path(tempfile.mkdtemp(prefix="pwc-pipeline-"))
+    try:
+        is_right = run(root, given.format, given.kills, given.seed)
+    except DemoError as error:
+        sys.exit(f"{error} The log of the driver and both tables are in {root}.")
+    except KeyboardInterrupt:
+        shutil.rmtree(root)
+        sys.exit(130)
+    if not is_right:
+        sys.exit(f"The tables differ. They are in {root}.")
+    shutil.rmtree(root)
 
 
 if __name__ == "__main__":

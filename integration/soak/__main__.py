@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -23,51 +24,68 @@ from rich.console import Console
 
 from integration.soak.cluster import SoakError
 from integration.soak.count import Figures
+from integration.soak.pipeline import PipelineFigures, soak_pipeline
 from integration.soak.place import Place
 from integration.soak.run import soak
-from integration.soak.show import audience, show_figures, show_opening
+from integration.soak.show import audience, show_figures, show_opening, show_pipeline
 from paimon_sink.core.errors import PwcError
 from paimon_sink.formats.registry import BUILT_IN
 from tests.support.s3 import s3_server
 
 
 @click.command("soak", help=__doc__)
-@click.option("--kills", type=click.IntRange(min=0), envvar="SOAK_KILLS", default=200, show_default=True,
-              show_envvar=True, help="How many.")  # fmt: skip
+@click.option("--kills", type=click.IntRange(min=0), envvar="SOAK_KILLS", show_envvar=True,
+              help="How many. If not given, 200, or 100 of a pipeline.")  # fmt: skip
 @click.option("--seed", type=int, envvar="SOAK_SEED", show_envvar=True, help="For what is random. Chosen if not given.")
 @click.option("--format", "table_format", type=click.Choice(list(BUILT_IN)), envvar="SOAK_FORMAT",
               default="paimon", show_default=True, show_envvar=True, help="The table's format.")  # fmt: skip
 @click.option("--tidy", is_flag=True, envvar="SOAK_TIDY", show_envvar=True,
               help="Compact, expire and clean all the while, too.")  # fmt: skip
+@click.option(
+    "--pipeline", is_flag=True, help="A stream from table to table instead, the first of which is maintained."
+)
 @click.option("--directory", type=click.Path(file_okay=False, path_type=Path), envvar="SOAK_DIRECTORY",
               show_envvar=True, help="Where to make the soak's own directory.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="For machines: a JSON object, and nothing else.")
-def main(*, kills: int, seed: int | None, table_format: str, tidy: bool, directory: Path | None, as_json: bool) -> None:
+def main(
+    *,
+    kills: int | None,
+    seed: int | None,
+    table_format: str,
+    tidy: bool,
+    pipeline: bool,
+    directory: Path | None,
+    as_json: bool,
+) -> None:
     if not Path("/proc/self/stat").exists():
         raise click.UsageError("The soak finds its processes in /proc, so it needs Linux.")
     # The blocks below end the processes; a signal that ended Python at once would skip them.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
+    if kills is None:
+        kills = 100 if pipeline else 200
     if seed is None:
         seed = random.randrange(10_000)
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)
     place = Place(Path(tempfile.mkdtemp(prefix="pwc-soak-", dir=directory)))
     console = Console(highlight=False, quiet=as_json)
-    figures: Figures | None = None
+    figures: Figures | PipelineFigures | None = None
     try:
         with s3_server() as server:
             show_opening(
                 console,
                 table_format=table_format,
                 tidy=tidy,
+                pipeline=pipeline,
                 kills=kills,
                 seed=seed,
                 directory=str(place.root),
                 server=server.kind,
             )
             with audience(console, kills) as listener:
-                figures = soak(place, server, listener, table_format=table_format, tidy=tidy, kills=kills, seed=seed)
+                run = soak_pipeline if pipeline else partial(soak, tidy=tidy)
+                figures = run(place, server, listener, table_format=table_format, kills=kills, seed=seed)
     except (SoakError, PwcError, OSError, pa.ArrowException) as error:
         click.echo(f"{type(error).__name__}: {error}", err=True)
     except (KeyboardInterrupt, SystemExit):
@@ -75,7 +93,10 @@ def main(*, kills: int, seed: int | None, table_format: str, tidy: bool, directo
         shutil.rmtree(place.root, ignore_errors=True)
         raise
     if figures is not None:
-        show_figures(console, figures)
+        if isinstance(figures, PipelineFigures):
+            show_pipeline(console, figures)
+        else:
+            show_figures(console, figures)
         if as_json:
             click.echo(json.dumps({**dataclasses.asdict(figures), "wrongs": figures.wrongs()}, indent=2))
         if not figures.wrongs():

@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from integration.soak.place import Place
 from integration.soak.processes import Daemon, Process, kill_sessions, processes
 from tests.spark.jvm import QUICKLY_COMPILED
 
-__all__ = ["HOST", "WORKERS", "Cluster", "SoakError", "free_port"]
+__all__ = ["HOST", "WORKERS", "WRITERS", "Cluster", "SoakError", "free_port"]
 
 HOST = "127.0.0.1"
 _ROOT = Path(__file__).parents[2]
@@ -28,6 +29,9 @@ _EXECUTOR = "CoarseGrainedExecutorBackend"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _PYTHON = "pyspark.daemon"
 _COMMITS = ("python_streaming_sink_runner", "commit_data_source_write")
+_SOURCES = ("python_streaming_source_runner",)
+WRITERS = "integration.soak.driver"
+"""The driver of streams and batch jobs that write."""
 
 
 class SoakError(Exception):
@@ -44,9 +48,13 @@ def free_port() -> int:
 class Cluster:
     """One master, two workers with one executor each, and a driver. Leaving the ``with`` block ends all of them."""
 
-    def __init__(self, place: Place, master_port: int, *, with_janitor: bool) -> None:
+    def __init__(
+        self, place: Place, master_port: int, *, janitor: Sequence[str] | None = None, driver: str = WRITERS
+    ) -> None:
+        """``janitor``: what it is told beside the directory; None: there is none. ``driver``: the module that runs."""
         self._place = place
-        self._with_janitor = with_janitor
+        self._driver_module = driver
+        self._janitor_arguments = janitor
         self._janitor: Daemon | None = None
         self._master_url = f"spark://{HOST}:{master_port}"
         self._master_port = master_port
@@ -73,7 +81,7 @@ class Cluster:
         self._wait_for_master(self._master)
         self._workers = [self._start_worker(number) for number in range(WORKERS)]
         self._driver = self._start_driver()
-        if self._with_janitor:
+        if self._janitor_arguments is not None:
             self._janitor = self._start_janitor()
 
     # ---------------------------------------------------------------- what comes back
@@ -128,9 +136,16 @@ class Cluster:
 
     def commit_processes(self) -> list[Process]:
         """The Python processes below the driver's JVM that run commits: daemons, and what they forked."""
+        return self._below_the_driver(_COMMITS)
+
+    def source_processes(self) -> list[Process]:
+        """The Python process below the driver's JVM that says where a batch of a stream ends and what is in it."""
+        return self._below_the_driver(_SOURCES)
+
+    def _below_the_driver(self, names: Sequence[str]) -> list[Process]:
         if self._driver is None:
             return []
-        found = [p for p in processes([self._driver.session]) if any(name in p.command for name in _COMMITS)]
+        found = [p for p in processes([self._driver.session]) if any(name in p.command for name in names)]
         return [process for process in found if process.parent in {other.pid for other in found}] or found
 
     def _on_workers(self) -> list[Process]:
@@ -170,11 +185,12 @@ class Cluster:
         return self._spark(_WORKER, *arguments, log=f"worker-{number}.log")
 
     def _start_janitor(self) -> Daemon:
-        return self._start([sys.executable, "-m", "integration.soak.janitor", str(self._place.root)], "janitor.log")
+        command = [sys.executable, "-m", "integration.soak.janitor", str(self._place.root)]
+        return self._start([*command, *(self._janitor_arguments or ())], "janitor.log")
 
     def _start_driver(self) -> Daemon:
         self.driver_starts += 1
-        return self._start([sys.executable, "-m", "integration.soak.driver", str(self._place.root)], "driver.log")
+        return self._start([sys.executable, "-m", self._driver_module, str(self._place.root)], "driver.log")
 
     def _wait_for_master(self, master: Daemon) -> None:
         deadline = time.monotonic() + _READY_WITHIN_S

@@ -19,7 +19,7 @@ from paimon_sink import errors
 from paimon_sink.core.errors import RefusedError
 from tests.support.lake import Lake
 
-__all__ = ["Figures", "count", "remove", "save"]
+__all__ = ["Figures", "count", "ids_of", "is_refusal", "remove", "save", "verified"]
 
 _VERIFY_WITHIN_S = 900.0
 
@@ -86,7 +86,7 @@ def count(
     seconds: float,
 ) -> Figures:
     sent = {**batches_fed, BATCH_WRITER: place.batch_jobs_done()}
-    ids = _ids(lake)
+    ids = ids_of(lake)
     distinct = pc.unique(ids)
     expected = pa.chunked_array(
         [range(first_id(writer), first_id(writer) + batches * ROWS_A_BATCH) for writer, batches in sent.items()],
@@ -97,7 +97,7 @@ def count(
     restarts = [event for event in events if event["event"] == "restart"]
     history = lake.history()
     published = Counter((one.commit_user, one.batch_id) for one in history if one.batch_id is not None)
-    report = _verify(lake)
+    report = verified(lake)
     chores = Counter(event["chore"] for event in events if event["event"] == "chore" and event["done"])
     return Figures(
         seed=seed,
@@ -107,7 +107,7 @@ def count(
         driver_restarts=driver_restarts,
         worker_restarts=worker_restarts,
         query_restarts=dict(Counter(event["writer"] for event in restarts)),
-        refusals=dict(Counter(event["error"] for event in restarts if _is_refusal(event["error"]))),
+        refusals=dict(Counter(event["error"] for event in restarts if is_refusal(event["error"]))),
         batches={**{stream: place.batches_logged(stream) for stream in STREAMS}, BATCH_WRITER: sent[BATCH_WRITER]},
         snapshots=len(history),
         batches_published_twice=sum(1 for times in published.values() if times > 1),
@@ -142,7 +142,7 @@ def remove(lake: Lake) -> None:
     table.store.delete_many(list(table.store.walk_files(table.location)))
 
 
-def _ids(lake: Lake) -> pa.ChunkedArray:
+def ids_of(lake: Lake) -> pa.ChunkedArray:
     table = lake.open()
     columns = [
         batch.column("id") for split in table.scans.plan_splits([]) for batch in table.scans.read_split(split, ["id"])
@@ -150,7 +150,7 @@ def _ids(lake: Lake) -> pa.ChunkedArray:
     return pa.chunked_array(columns, pa.int64())
 
 
-def _verify(lake: Lake) -> dict[str, list[Any]]:
+def verified(lake: Lake) -> dict[str, list[Any]]:
     """The problems and the orphans that ``pwc verify`` names, as people run it."""
     options = {key: value for key, value in lake.options.items() if key != "warehouse"}
     command = [sys.executable, "-m", "paimon_sink.cli.main", "verify", "--deep", "--json"]
@@ -167,7 +167,7 @@ def _verify(lake: Lake) -> dict[str, list[Any]]:
     return found
 
 
-def _is_refusal(name: str | None) -> bool:
+def is_refusal(name: str | None) -> bool:
     kind = getattr(errors, name or "", None)
     return isinstance(kind, type) and issubclass(kind, RefusedError)
 

@@ -10,7 +10,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,26 +26,28 @@ from integration.soak.watched import DIRECTORY, WatchedDataSource
 from paimon_sink import register
 from tests.spark.jvm import QUICKLY_COMPILED
 
+__all__ = ["FAILURES", "Stream", "note_failure", "session", "stop_without_spark"]
+
 _TRIGGERS = dict(zip(STREAMS, ("800 milliseconds", "1200 milliseconds"), strict=True))
 _A_JOB_EVERY_S = 2.0
 _LOOK_EVERY_S = 0.2
 _PAUSE_AFTER_A_FAILURE_S = 0.5
-_FAILURES = (PySparkException, Py4JError, OSError)
+FAILURES = (PySparkException, Py4JError, OSError)
 
 
 def main() -> None:
     place = Place(Path(sys.argv[1]))
     sink, master = place.job()
-    spark = _session(place, master)
+    spark = session(place, master)
     register(spark)
     spark.dataSource.register(WatchedDataSource)
     options = {**sink, DIRECTORY: str(place.root)}
     batches = threading.Thread(target=_write_batches, args=(spark, place, options), daemon=True)
     batches.start()
-    streams = [_Stream(spark, place, name, options) for name in STREAMS]
+    streams = [Stream(spark, place, name, partial(_started, spark, place, name, options)) for name in STREAMS]
     place.note("driver ready")
     while not place.closed():
-        _stop_without_spark(spark)
+        stop_without_spark(spark)
         for stream in streams:
             stream.keep_running()
         time.sleep(_LOOK_EVERY_S)
@@ -53,15 +57,14 @@ def main() -> None:
     spark.stop()
 
 
-class _Stream:
+class Stream:
     """A streaming query that is started again whenever it failed."""
 
-    def __init__(self, spark: SparkSession, place: Place, name: str, options: Mapping[str, str]) -> None:
+    def __init__(self, spark: SparkSession, place: Place, name: str, start: Callable[[], StreamingQuery]) -> None:
         self._spark = spark
         self._place = place
         self._name = name
-        # The first writes under its query id, as most do; the second under a name of its own.
-        self._options = options if name == STREAMS[0] else {**options, "commitUser": name}
+        self._start = start
         self._query: StreamingQuery | None = None
 
     def keep_running(self) -> StreamingQuery | None:
@@ -71,38 +74,47 @@ class _Stream:
             if self._query is not None:
                 self._query.awaitTermination()
             self._query = self._start()
-        except _FAILURES as error:
-            _note_failure(self._place, self._name, error)
+        except FAILURES as error:
+            note_failure(self._place, self._name, error)
             self._query = None
             time.sleep(_PAUSE_AFTER_A_FAILURE_S)
         return self._query
 
+    def stop(self) -> None:
+        """Whatever it is doing."""
+        if self._query is not None and self._query.isActive:
+            with suppress(*FAILURES):
+                self._query.stop()
+
     def drain(self) -> None:
         """Until all that is in the source is committed."""
         while True:
-            _stop_without_spark(self._spark)
+            stop_without_spark(self._spark)
             query = self.keep_running()
             if query is None:
                 continue
             try:
                 query.processAllAvailable()
-            except _FAILURES:
+            except FAILURES:
                 continue  # keep_running tells why
             if query.isActive:
                 query.stop()
                 return
 
-    def _start(self) -> StreamingQuery:
-        rows = self._spark.readStream.schema("id BIGINT, writer STRING").option("maxFilesPerTrigger", FILES_A_BATCH)
-        return (
-            rows.parquet(self._place.source(self._name))
-            .writeStream.format("pwc")
-            .queryName(self._name)
-            .options(**self._options)
-            .option("checkpointLocation", str(self._place.checkpoint(self._name)))
-            .trigger(processingTime=_TRIGGERS[self._name])
-            .start()
-        )
+
+def _started(spark: SparkSession, place: Place, name: str, options: Mapping[str, str]) -> StreamingQuery:
+    # The first writes under its query id, as most do; the second under a name of its own.
+    named = options if name == STREAMS[0] else {**options, "commitUser": name}
+    rows = spark.readStream.schema("id BIGINT, writer STRING").option("maxFilesPerTrigger", FILES_A_BATCH)
+    return (
+        rows.parquet(place.source(name))
+        .writeStream.format("pwc")
+        .queryName(name)
+        .options(**named)
+        .option("checkpointLocation", str(place.checkpoint(name)))
+        .trigger(processingTime=_TRIGGERS[name])
+        .start()
+    )
 
 
 def _write_batches(spark: SparkSession, place: Place, options: Mapping[str, str]) -> None:
@@ -119,9 +131,9 @@ def _write_batches(spark: SparkSession, place: Place, options: Mapping[str, str]
             rows = spark.createDataFrame(pa.table({"id": ids, "writer": [BATCH_WRITER] * ROWS_A_BATCH}))
             writer = rows.write.format("pwc").mode("append").options(**options)
             writer.option("commitUser", BATCH_WRITER).option("commitIdentifier", str(job)).save()
-        except _FAILURES as error:
-            _note_failure(place, BATCH_WRITER, error)
-            _stop_without_spark(spark)
+        except FAILURES as error:
+            note_failure(place, BATCH_WRITER, error)
+            stop_without_spark(spark)
             time.sleep(_PAUSE_AFTER_A_FAILURE_S)
         else:
             place.note_batch_jobs_done(job + 1)
@@ -130,19 +142,19 @@ def _write_batches(spark: SparkSession, place: Place, options: Mapping[str, str]
             time.sleep(_A_JOB_EVERY_S)
 
 
-def _note_failure(place: Place, writer: str, error: Exception) -> None:
+def note_failure(place: Place, writer: str, error: Exception) -> None:
     # The type of our own error is in the worker's trace, as ``paimon_sink.core.errors.StaleBatchError: …``.
     ours = re.findall(r"paimon_sink\.[\w.]*?(\w+Error)\b", str(error))
     place.note("restart", writer=writer, error=ours[-1] if ours else None, text=str(error)[:300])
 
 
-def _stop_without_spark(spark: SparkSession) -> None:
+def stop_without_spark(spark: SparkSession) -> None:
     """A driver that lost its context cannot do anything any more. Whoever started it starts it again."""
     if spark.sparkContext._jsc.sc().isStopped():
         sys.exit("The Spark context stopped.")
 
 
-def _session(place: Place, master: str) -> SparkSession:
+def session(place: Place, master: str) -> SparkSession:
     java = f'{QUICKLY_COMPILED} "-Djava.io.tmpdir={place.temporary}"'
     spark = (
         SparkSession.builder.master(master)

@@ -21,7 +21,7 @@ from paimon_sink.maintain import clean as cleaning
 from paimon_sink.maintain.compact import compact_groups, plan
 from paimon_sink.maintain.expire import Retention, expire
 
-__all__ = ["TIDY_OPTIONS", "hasten"]
+__all__ = ["EAGER", "TIDY_OPTIONS", "hasten"]
 
 TIDY_OPTIONS = {
     "compact.minFiles": "6",
@@ -31,6 +31,9 @@ TIDY_OPTIONS = {
     "expire.limit": "5",
 }
 """What the streams do for the table by themselves."""
+
+EAGER = "eager"
+"""Told to a janitor that shall expire all it may: nothing but a hold then keeps a snapshot that a stream needs."""
 
 _PAUSE_S = 1.5
 _TARGET_BYTES = 40_000
@@ -56,6 +59,11 @@ def expire_some(table: Table) -> int:
     return len(report.removed.snapshot_ids)
 
 
+def expire_all(table: Table) -> int:
+    """All but the newest, as far as those who follow the table allow it."""
+    return len(expire(table, Retention(keep_last=1)).removed.snapshot_ids)
+
+
 def clean_some(table: Table) -> int:
     return cleaning.clean(table, older_than_ms=_ORPHAN_AGE_MS, dry_run=False).deleted
 
@@ -66,13 +74,14 @@ CHORES: dict[str, Callable[[Table], int]] = {"compact": compact_some, "expire": 
 def main() -> None:
     hasten()
     place = Place(Path(sys.argv[1]))
+    chores = {**CHORES, "expire": expire_all} if EAGER in sys.argv[2:] else CHORES
     sink, _ = place.job()
-    sink = {key: value for key, value in sink.items() if key not in TIDY_OPTIONS}
+    sink = {key: value for key, value in sink.items() if key not in TIDY_OPTIONS and key != "copies"}
     options = parse_options(sink, purpose=Purpose.READ)
     while True:
-        name = random.choice(list(CHORES))
+        name = random.choice(list(chores))
         try:
-            done = CHORES[name](open_table(options.table, compression=options.write.compression))
+            done = chores[name](open_table(options.table, compression=options.write.compression))
         except (TableNotFoundError, CommitConflictError, FilesReplacedError):
             # Not there yet, or others were quicker: both are as it should be.
             done = 0

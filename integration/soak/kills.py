@@ -4,25 +4,58 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from integration.soak.cluster import WORKERS, Cluster
 from integration.soak.place import Order, Place
 from integration.soak.processes import Process
-from integration.soak.watched import COMMIT_PROCESS, COMMIT_STEPS, DRIVER, PYTHON_WORKER, TASK_STEPS
+from integration.soak.watched import (
+    COMMIT_PROCESS,
+    COMMIT_STEPS,
+    DRIVER,
+    FOLLOW_STEPS,
+    PYTHON_WORKER,
+    SOURCE_PROCESS,
+    TASK_STEPS,
+)
+from paimon_sink.core.steps import Step
 
-__all__ = ["JANITOR", "KINDS", "Killer", "PlannedKill", "plan"]
+__all__ = ["JANITOR", "KINDS", "OF_A_PIPELINE", "OF_WRITERS", "Killer", "Mix", "PlannedKill", "plan"]
 
 EXECUTOR = "executor"
 WORKER_DAEMON = "worker daemon"
 JANITOR = "janitor"
-# A driver takes ten seconds and more to come back, so there are not more than it takes to be sure.
-_WEIGHTS = {DRIVER: 22, COMMIT_PROCESS: 25, PYTHON_WORKER: 22, EXECUTOR: 20, WORKER_DAEMON: 11}
-KINDS = tuple(_WEIGHTS)
-_WITH_A_JANITOR = {**_WEIGHTS, JANITOR: 40}
 
-_STEPS = {DRIVER: COMMIT_STEPS, COMMIT_PROCESS: COMMIT_STEPS, PYTHON_WORKER: TASK_STEPS}
+
+@dataclass(frozen=True)
+class Mix:
+    """What is killed, by shares, and at which steps each can be killed."""
+
+    shares: Mapping[str, int]
+    steps: Mapping[str, Sequence[Step]]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(self.shares)
+
+
+# A driver takes ten seconds and more to come back, so there are not more than it takes to be sure.
+OF_WRITERS = Mix(
+    {DRIVER: 22, COMMIT_PROCESS: 25, PYTHON_WORKER: 22, EXECUTOR: 20, WORKER_DAEMON: 11},
+    {DRIVER: COMMIT_STEPS, COMMIT_PROCESS: COMMIT_STEPS, PYTHON_WORKER: TASK_STEPS},
+)
+KINDS = OF_WRITERS.kinds
+_WITH_A_JANITOR = Mix({**OF_WRITERS.shares, JANITOR: 40}, OF_WRITERS.steps)
+OF_A_PIPELINE = Mix(
+    {DRIVER: 20, SOURCE_PROCESS: 20, COMMIT_PROCESS: 8, PYTHON_WORKER: 16, EXECUTOR: 24, WORKER_DAEMON: 4, JANITOR: 8},
+    {
+        DRIVER: (*FOLLOW_STEPS, *FOLLOW_STEPS, *COMMIT_STEPS),
+        SOURCE_PROCESS: FOLLOW_STEPS,
+        COMMIT_PROCESS: COMMIT_STEPS,
+        PYTHON_WORKER: TASK_STEPS,
+    },
+)
 _AT_A_STEP = 0.5
 _BATCHES_BETWEEN = (0, 0, 1, 1, 2, 4)
 _LONGEST_PAUSE_S = {DRIVER: 6.0}
@@ -42,9 +75,11 @@ class PlannedKill:
     pause_s: float
 
 
-def plan(count: int, chance: random.Random, *, with_janitor: bool = False) -> list[PlannedKill]:
+def plan(count: int, chance: random.Random, *, with_janitor: bool = False, mix: Mix = OF_WRITERS) -> list[PlannedKill]:
     """Kinds in random order, each in its share and, if there is room, each at least once."""
-    weights = _WITH_A_JANITOR if with_janitor else _WEIGHTS
+    if with_janitor and mix is OF_WRITERS:
+        mix = _WITH_A_JANITOR
+    weights, steps = mix.shares, mix.steps
     total = sum(weights.values())
     kinds: list[str] = []
     for number in range(1, count + 1):
@@ -54,7 +89,7 @@ def plan(count: int, chance: random.Random, *, with_janitor: bool = False) -> li
     return [
         PlannedKill(
             kind,
-            step=chance.choice(_STEPS[kind]).value if kind in _STEPS and chance.random() < _AT_A_STEP else None,
+            step=chance.choice(steps[kind]).value if kind in steps and chance.random() < _AT_A_STEP else None,
             batches=chance.choice(_BATCHES_BETWEEN),
             pause_s=chance.uniform(0.0, _LONGEST_PAUSE_S.get(kind, _PAUSE_S)),
         )
@@ -81,6 +116,7 @@ class Killer:
         attempts: dict[str, Callable[[], bool]] = {
             DRIVER: self._driver,
             COMMIT_PROCESS: self._commit_process,
+            SOURCE_PROCESS: lambda: self._one_of(self._cluster.source_processes),
             PYTHON_WORKER: lambda: self._one_of(self._cluster.python_workers),
             EXECUTOR: lambda: self._one_of(self._cluster.executors),
             WORKER_DAEMON: lambda: self._cluster.kill_worker_daemon(self._chance.randrange(WORKERS)),

@@ -14,11 +14,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["BATCH_WRITER", "FILES_A_BATCH", "ROWS_A_BATCH", "STREAMS", "TABLE", "Order", "Place", "first_id"]
+__all__ = [
+    "BATCH_WRITER",
+    "COPIES",
+    "FILES_A_BATCH",
+    "PIPELINE",
+    "ROWS_A_BATCH",
+    "STREAMS",
+    "TABLE",
+    "Order",
+    "Place",
+    "first_id",
+]
 
 TABLE = "shop.orders"
 STREAMS = ("stream-1", "stream-2")
 BATCH_WRITER = "batch"
+PIPELINE = "pipeline"
+COPIES = "shop.copies"
+"""What the pipeline makes of the table."""
 FILES_A_BATCH = 2
 ROWS_A_BATCH = 100
 _IDS_A_WRITER = 10**9

@@ -7,7 +7,8 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,7 +21,7 @@ from paimon_sink.core.errors import PwcError
 from tests.support.lake import Lake
 from tests.support.s3 import S3Server
 
-__all__ = ["Audience", "soak"]
+__all__ = ["Audience", "Watch", "fire_at", "lake_on", "soak"]
 
 _LOOK_EVERY_S = 0.1
 _FEED_EVERY_S = 0.3
@@ -39,15 +40,46 @@ class Audience:
     says: Callable[[str], None]
 
 
-class _Watch:
+class Feeder(Protocol):
+    """What the writers of a soak get to write, and how far they are with it."""
+
+    def feed(self) -> None:
+        """A little more, unless the sources are closed."""
+
+    def measured(self) -> dict[str, int]:
+        """Batches that are in, by writer."""
+
+
+@dataclass
+class Files(Feeder):
+    """Files for two streams. The batch writer has its own rows."""
+
+    place: Place
+    fed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
+
+    def measured(self) -> dict[str, int]:
+        logged = {stream: self.place.batches_logged(stream) for stream in STREAMS}
+        return {**logged, BATCH_WRITER: self.place.batch_jobs_done()}
+
+    def feed(self) -> None:
+        """A little ahead of each stream: it always has work, and never a backlog that takes long."""
+        if self.place.closed():
+            return
+        for stream in STREAMS:
+            if self.fed[stream] - self.place.fed_batches_taken(stream) < _BACKLOG:
+                self.place.feed(stream, self.fed[stream])
+                self.fed[stream] += 1
+
+
+class Watch:
     """Feeds the sources, starts again what is gone, and raises when a writer gets nowhere."""
 
-    def __init__(self, cluster: Cluster, place: Place) -> None:
+    def __init__(self, cluster: Cluster, place: Place, feeder: Feeder) -> None:
         self._cluster = cluster
         self._place = place
+        self._feeder = feeder
         self._feed_at = 0.0
-        self.fed = dict.fromkeys(STREAMS, 0)
-        self.progress = self._measure()
+        self.progress = feeder.measured()
         self._news_at = dict.fromkeys(self.progress, time.monotonic())
         self._killed_at = time.monotonic()
 
@@ -58,7 +90,7 @@ class _Watch:
         if now < self._feed_at:
             return
         self._feed_at = now + _FEED_EVERY_S
-        before, self.progress = self.progress, self._measure()
+        before, self.progress = self.progress, self._feeder.measured()
         for writer, batches in self.progress.items():
             if batches != before[writer]:
                 self._news_at[writer] = now
@@ -66,7 +98,7 @@ class _Watch:
                 raise SoakError(
                     f"{writer} did not recover: nothing got in for {_LONGEST_SILENCE_S:.0f} s without a kill."
                 )
-        self._feed()
+        self._feeder.feed()
 
     def until_more_are_in(self, batches: int) -> None:
         """More of any writer's. One that kills have kept from its work for long gets its turn first."""
@@ -87,25 +119,12 @@ class _Watch:
     def _longest_silence_s(self) -> float:
         return time.monotonic() - min(self._news_at.values())
 
-    def _measure(self) -> dict[str, int]:
-        logged = {stream: self._place.batches_logged(stream) for stream in STREAMS}
-        return {**logged, BATCH_WRITER: self._place.batch_jobs_done()}
-
-    def _feed(self) -> None:
-        """A little ahead of each stream: it always has work, and never a backlog that takes long."""
-        if self._place.closed():
-            return
-        for stream in STREAMS:
-            if self.fed[stream] - self._place.fed_batches_taken(stream) < _BACKLOG:
-                self._place.feed(stream, self.fed[stream])
-                self.fed[stream] += 1
-
 
 def soak(
     place: Place, server: S3Server, audience: Audience, *, table_format: str, tidy: bool, kills: int, seed: int
 ) -> Figures:
     """Kill that many times, and count. Whatever comes of it, no process is left; the table is saved if it is wrong."""
-    lake = _lake(server, table_format)
+    lake = lake_on(server, table_format)
     try:
         figures = _soak(place, lake, audience, tidy=tidy, kills=kills, seed=seed)
     except (SoakError, PwcError, OSError, pa.ArrowException):
@@ -120,7 +139,7 @@ def soak(
     return figures
 
 
-def _lake(server: S3Server, table_format: str) -> Lake:
+def lake_on(server: S3Server, table_format: str) -> Lake:
     """A place of its own: server and catalog may be shared."""
     name = f"soak-{uuid.uuid4().hex}"
     if table_format == "iceberg":
@@ -133,20 +152,15 @@ def _soak(place: Place, lake: Lake, audience: Audience, *, tidy: bool, kills: in
     port = free_port()
     chores = TIDY_OPTIONS if tidy else {}
     place.make({**lake.options, **chores, "table": lake.table}, f"spark://{HOST}:{port}")
-    done: list[PlannedKill] = []
-    with Cluster(place, port, with_janitor=tidy) as cluster:
-        audience.says("starting the cluster")
-        cluster.start()
-        watch = _Watch(cluster, place)
-        _fire(cluster, place, watch, audience, done, plan(kills, random.Random(seed), with_janitor=tidy), seed=seed)
-        audience.says("no more kills: the writers finish")
-        place.close_sources()
-        watch.until_drained()
+    files = Files(place)
+    with Cluster(place, port, janitor=() if tidy else None) as cluster:
+        watch = Watch(cluster, place, files)
+        done = fire_at(cluster, place, watch, audience, plan(kills, random.Random(seed), with_janitor=tidy), seed=seed)
     audience.says("counting rows")
     return count(
         place,
         lake,
-        batches_fed=watch.fed,
+        batches_fed=files.fed,
         kills=done,
         driver_restarts=cluster.driver_starts - 1,
         worker_restarts=cluster.worker_starts - WORKERS,
@@ -156,16 +170,19 @@ def _soak(place: Place, lake: Lake, audience: Audience, *, tidy: bool, kills: in
     )
 
 
-def _fire(
+def fire_at(
     cluster: Cluster,
     place: Place,
-    watch: _Watch,
+    watch: Watch,
     audience: Audience,
-    done: list[PlannedKill],
     kills: Sequence[PlannedKill],
     *,
     seed: int,
-) -> None:
+) -> list[PlannedKill]:
+    """Start the cluster, carry the kills out, and let the writers finish."""
+    done: list[PlannedKill] = []
+    audience.says("starting the cluster")
+    cluster.start()
     killer = Killer(cluster, place, random.Random(seed), watch.look)
     watch.until_more_are_in(1)
     for planned in kills:
@@ -175,3 +192,7 @@ def _fire(
         watch.note_kill()
         place.note("kill", kind=planned.kind, step=planned.step)
         audience.killed(planned, sum(watch.progress.values()))
+    audience.says("no more kills: the writers finish")
+    place.close_sources()
+    watch.until_drained()
+    return done

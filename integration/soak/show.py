@@ -14,19 +14,31 @@ from rich.text import Text
 
 from integration.soak.count import Figures
 from integration.soak.kills import KINDS, PlannedKill
+from integration.soak.pipeline import PipelineFigures
 from integration.soak.place import TABLE
 from integration.soak.run import Audience
 
-__all__ = ["audience", "show_figures", "show_opening"]
+__all__ = ["audience", "show_figures", "show_opening", "show_pipeline"]
 
 _A_LINE_EVERY = 10
 
 
 def show_opening(
-    console: Console, *, table_format: str, tidy: bool, kills: int, seed: int, directory: str, server: str
+    console: Console,
+    *,
+    table_format: str,
+    tidy: bool,
+    pipeline: bool,
+    kills: int,
+    seed: int,
+    directory: str,
+    server: str,
 ) -> None:
     writers = "Two streams, a batch writer and a janitor" if tidy else "Two streams and a batch writer"
-    console.print(Text(f"{writers} on one {table_format.capitalize()} table, under fire", style="bold"))
+    title = f"{writers} on one {table_format.capitalize()} table, under fire"
+    if pipeline:
+        title = f"A stream from one {table_format.capitalize()} table to another, compacted and expired, under fire"
+    console.print(Text(title, style="bold"))
     console.print(f"cluster    Spark standalone: a master, two workers, a driver; {TABLE} on {server}", soft_wrap=True)
     console.print(f"kills      {kills} times SIGKILL (SOAK_KILLS), at random (SOAK_SEED={seed})", soft_wrap=True)
     console.print(f"directory  {directory}", soft_wrap=True, markup=False)
@@ -99,13 +111,39 @@ def show_figures(console: Console, figures: Figures) -> None:
     console.print(_verdict(figures), soft_wrap=True)
 
 
+def show_pipeline(console: Console, figures: PipelineFigures) -> None:
+    _show(console, _kills(figures))
+    table = Table("", "figure", "", box=box.SIMPLE_HEAD, show_header=False)
+    table.columns[1].justify = "right"
+    chores = figures.chores
+    rows: list[tuple[str, int, str]] = [
+        ("rows in A", figures.rows_in_a, f"{figures.appends:,} appends, {figures.rows_sent:,} rows sent"),
+        ("rows in B", figures.rows_in_b, f"{figures.batches:,} batches"),
+        ("missing", figures.missing, ""),
+        ("doubled", figures.doubled, ""),
+        ("driver restarts", figures.driver_restarts, ""),
+        ("worker restarts", figures.worker_restarts, ""),
+        ("query restarts", sum(figures.query_restarts.values()), "by a driver that lived"),
+        ("replays recognised", figures.replays_recognised, "batches sent to B again that were in already"),
+        ("files of A compacted", chores.get("compact", 0), ""),
+        ("snapshots of A expired", chores.get("expire", 0), "all that the stream's hold let go"),
+        ("files of A cleaned", chores.get("clean", 0), "no snapshot named them"),
+        ("problems of pwc verify", len(figures.verify_problems), "A and B"),
+    ]
+    for name, value, note in rows:
+        table.add_row(name, f"{value:,}", Text(note, style="dim"))
+    _show(console, table)
+    console.print()
+    console.print(_verdict(figures), soft_wrap=True)
+
+
 def _snapshots(figures: Figures, batches: int) -> tuple[str, int, str, bool]:
     if figures.chores is None:
         return ("snapshots", figures.snapshots, "one a batch", figures.snapshots != batches)
     return ("snapshots", figures.snapshots, "of batches and compactions, the rest expired", False)
 
 
-def _kills(figures: Figures) -> Table:
+def _kills(figures: Figures | PipelineFigures) -> Table:
     table = Table("killed", "times", "of these at a named step", box=box.SIMPLE_HEAD)
     for column in table.columns[1:]:
         column.justify = "right"
@@ -121,7 +159,7 @@ def _in_words(problem: object) -> str:
     return ", ".join(map(str, problem.values())) if isinstance(problem, dict) else str(problem)
 
 
-def _verdict(figures: Figures) -> Text:
+def _verdict(figures: Figures | PipelineFigures) -> Text:
     wrongs = figures.wrongs()
     kills = sum(figures.kills.values())
     if wrongs:

@@ -84,7 +84,9 @@ def choice(*allowed: L) -> Callable[[str], L]:
         for each in allowed:
             if each == text.strip().lower():
                 return each
-        raise BadValueError(f"must be {' or '.join([', '.join(allowed[:-1]), allowed[-1]])}, not {quoted(text)}.")
+        raise BadValueError(
+            f"must be {' or '.join(filter(None, [', '.join(allowed[:-1]), allowed[-1]]))}, not {quoted(text)}."
+        )
 
     return parse
 

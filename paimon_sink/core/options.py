@@ -30,7 +30,7 @@ from paimon_sink.core.option_secrets import quoted, quoted_key
 from paimon_sink.core.option_values import HIGHEST_IDENTIFIER, BadValueError, transforms_in
 from paimon_sink.core.places import is_rest, settled, settled_database
 
-__all__ = ["DECLARED", "SPARK_KEYS", "SPARK_PREFIXES", "Options", "Purpose"]
+__all__ = ["DECLARED", "FIRST", "LAST", "ONE_SNAPSHOT", "SPARK_KEYS", "SPARK_PREFIXES", "Options", "Purpose"]
 
 SPARK_KEYS = ("checkpointLocation", "queryName", "outputMode")
 """Spark's own options. They reach us together with ours and are none of our business."""
@@ -110,21 +110,23 @@ class Options:
 # ---------------------------------------------------------------- rules over several options
 
 
-_ONE_SNAPSHOT = ("versionAsOf", "timestampAsOf")
-_FIRST, _LAST = ("startingVersion", "startingTimestamp"), ("endingVersion", "endingTimestamp")
+ONE_SNAPSHOT = ("versionAsOf", "timestampAsOf")
+"""The options that name the snapshot of a batch read."""
+FIRST, LAST = ("startingVersion", "startingTimestamp"), ("endingVersion", "endingTimestamp")
+"""Those that say where a range begins, or a stream, and where a range ends."""
 
 
 def _version_problems(given: Given, purpose: Purpose, read: ReadOptions) -> list[str]:
     """A read is of one snapshot, or of one range, and each is named in one way. A stream has a begin alone."""
     if purpose is Purpose.STREAM_READ:
-        both = all(map(given.has, _FIRST))
-        return [f"{' and '.join(_FIRST)} contradict each other; give one of them."] if both else []
+        both = all(map(given.has, FIRST))
+        return [f"{' and '.join(FIRST)} contradict each other; give one of them."] if both else []
     problems = [
         f"{' and '.join(pair)} contradict each other; give one of them."
-        for pair in (_ONE_SNAPSHOT, _FIRST, _LAST)
+        for pair in (ONE_SNAPSHOT, FIRST, LAST)
         if all(map(given.has, pair))
     ]
-    snapshot, first, last = ([key for key in keys if given.has(key)] for keys in (_ONE_SNAPSHOT, _FIRST, _LAST))
+    snapshot, first, last = ([key for key in keys if given.has(key)] for keys in (ONE_SNAPSHOT, FIRST, LAST))
     if snapshot and (first or last):
         problems.append(
             f"{snapshot[0]} and {(first or last)[0]} contradict each other; a read is of one snapshot, or of a range."

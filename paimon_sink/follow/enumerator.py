@@ -28,7 +28,7 @@ from paimon_sink.core.option_groups import FollowOptions, ReadOptions
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.follow.admission import Admission, Limits
 from paimon_sink.follow.offset import Offset, Origin, Taken
-from paimon_sink.follow.pin import Pin
+from paimon_sink.follow.pin import Pin, own_name
 from paimon_sink.follow.plans import Plans
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.lineage import Lineage, LineageSnapshot, Mark, next_expired, replaced
@@ -114,11 +114,19 @@ class Enumerator:
         """How far the table has come, as the last look showed it. Asks nobody."""
         return self._report
 
+    @property
+    def remembered(self) -> int:
+        """Files of snapshots that are kept in memory, to spare requests."""
+        return self._plans.weight
+
     def _latest(self, start: Offset | None, limits: Limits) -> Offset:
-        line = self._look()
+        if start is None:
+            line, cursor = self._begun()
+        else:
+            line = self._look()
+            cursor = self._resumed(line, start)
         reached(Step.LOOKED)
         self._walked = {}
-        cursor = self._begin(line) if start is None else self._resumed(line, start)
         target = self._bound_of(line)
         admission = Admission(limits)
         while True:
@@ -190,6 +198,15 @@ class Enumerator:
 
     # ------------------------------------------------------------ where the stream begins and goes on
 
+    def _begun(self) -> tuple[Lineage, Offset]:
+        """Where a new stream begins, held for the time until that is in the checkpoint."""
+        for _ in range(_ATTEMPTS):
+            line = self._look()
+            begin = self._begin(line)
+            if self._pin.hold_for_now(begin):
+                break
+        return line, begin
+
     def _begin(self, line: Lineage) -> Offset:
         try:
             snapshot, taken = self._chosen(line)
@@ -207,7 +224,7 @@ class Enumerator:
             file=0,
             group=0,
             files=0,
-            consumer=self._follow.consumer_id or f"pwc-{key}",
+            consumer=self._follow.consumer_id or own_name(key),
             key=key,
         )
         return begin if snapshot is None else self._opened(line, snapshot, begin)

@@ -2,7 +2,8 @@
 
 It is written once the offset that it belongs to is in the checkpoint, before anything is read, and moved on when a
 batch is done. So it is always late and never early. A query that died leaves it behind, and after its time it counts no
-more.
+more. Where a new stream begins is held before that, under a name of its own and for a short time: should the query die
+before its first offset is logged, nobody will ever know that name again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from paimon_sink.core.option_groups.follow import NO_CONSUMER
 from paimon_sink.follow.offset import Offset
 from paimon_sink.formats.lineage import Consumer, Consumers, Mark
 
-__all__ = ["Pin"]
+__all__ = ["Pin", "own_name"]
 
 _SIGNS_OF_LIFE = 4
 """How often within its time a consumer is written again."""
+_FOR_NOW_MS = 60 * 60 * 1000
+"""How long the begin of a new stream is held, unless a consumer has less time altogether."""
+
+
+def own_name(key: str) -> str:
+    """The consumer of a query that was given no name."""
+    return f"pwc-{key}"
 
 
 @dataclass
@@ -32,6 +40,18 @@ class Pin:
     held: Consumer | None = None
     written_ms: int = 0
     """By the steady clock."""
+    for_now: str | None = None
+    """Under which name the begin is held."""
+
+    def hold_for_now(self, begin: Offset) -> bool:
+        """Hold where a new stream begins until that is in the checkpoint. False: it has gone meanwhile."""
+        if not self._is_wanted(begin) or begin.mark is None or self.consumers is None:
+            return True
+        self.for_now = own_name(begin.key)
+        keep_ms = min(self.keep_ms, _FOR_NOW_MS)
+        return self.consumers.put(
+            Consumer(self.for_now, begin.mark.snapshot_id, begin.key, at_ms=self.clock.now_ms(), keep_ms=keep_ms)
+        )
 
     def hold(self, offset: Offset, mark: Mark | None) -> None:
         """Hold from this snapshot on, unless the process does already. Whether that came in time is for the caller."""
@@ -41,6 +61,7 @@ class Pin:
             wanted = Consumer(offset.consumer, mark.snapshot_id, offset.key, keep_ms=self.keep_ms)
             self._check_ours(wanted)
             self._write(wanted)
+            self._let_go_of_the_begin()
 
     def move(self, offset: Offset) -> None:
         """A batch up to here is done: what is before its snapshot may go."""
@@ -56,6 +77,12 @@ class Pin:
 
     def _is_wanted(self, offset: Offset) -> bool:
         return self.consumers is not None and offset.consumer != NO_CONSUMER
+
+    def _let_go_of_the_begin(self) -> None:
+        if self.for_now is not None and self.held is not None and self.for_now != self.held.name:
+            assert self.consumers is not None
+            self.consumers.drop(self.for_now)
+        self.for_now = None
 
     def _say_that_it_lives(self) -> None:
         if self.held is not None and self.clock.steady_ms() - self.written_ms >= self.keep_ms // _SIGNS_OF_LIFE:

@@ -29,7 +29,7 @@ class Plans:
         self._filters = filters
         self._schema_id = schema_id
         self._known: OrderedDict[tuple[Mark, bool], Added] = OrderedDict()
-        self._weight = 0
+        self.weight = 0
 
     def of(self, line: Lineage, snapshot: LineageSnapshot, *, whole: bool) -> Added:
         key = snapshot.mark, whole
@@ -41,10 +41,10 @@ class Plans:
                 else line.added(snapshot, schema_id=self._schema_id, filters=self._filters)
             )
             self._known[key] = found
-            self._weight += _weight(found)
+            self.weight += _weight(found)
         self._known.move_to_end(key)
-        while len(self._known) > 1 and self._weight > _MOST_FILES:
-            self._weight -= _weight(self._known.popitem(last=False)[1])
+        while len(self._known) > 1 and self.weight > _MOST_FILES:
+            self.weight -= _weight(self._known.popitem(last=False)[1])
         return found
 
     # ------------------------------------------------------------ up to a limit

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from paimon_sink.core.errors import OptionError, PwcError
 from paimon_sink.core.option_fields import Purpose
-from paimon_sink.core.options import DECLARED, Options
+from paimon_sink.core.options import DECLARED, FIRST, LAST, ONE_SNAPSHOT, Options
 from paimon_sink.follow.admission import NO_LIMITS, Limits
 from paimon_sink.follow.enumerator import Enumerator, Frame
 from paimon_sink.follow.offset import INITIAL, Offset
@@ -155,8 +155,11 @@ def is_of_stream(options: Mapping[str, str]) -> bool:
 def may_be_of_stream(options: Mapping[str, str]) -> bool:
     """Whether the options say what a stream can heed, and not which snapshot a batch is of or where it ends."""
     keys = {str(key).lower() for key in options}
-    of_batch = {"endingversion", "endingtimestamp", "versionasof", "timestampasof"}
-    return bool(keys & {"startingversion", "startingtimestamp", "skipchangecommits"}) and not keys & of_batch
+
+    def given(*names: str) -> bool:
+        return any(name.lower() in keys for name in names)
+
+    return given(*FIRST, "skipChangeCommits") and not given(*LAST, *ONE_SNAPSHOT)
 
 
 def _starts_with_a_word(options: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from random import Random
@@ -21,6 +22,8 @@ from paimon_sink.core.errors import (
     TableRolledBackError,
 )
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.follow import plans
+from paimon_sink.follow.offset import Offset
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.maintain.expire import Retention, expire
@@ -30,10 +33,15 @@ from tests.support.batches import sealed
 from tests.support.clock import FakeClock
 from tests.support.compaction import compact
 from tests.support.engines import OtherEngine
-from tests.support.flaky_scans import flaky
+from tests.support.flaky_scans import QUESTIONS, breaking, flaky
 from tests.support.following import Checkpoint, Query, killed_at
+from tests.support.iceberg_deletes import delete_a_row
+from tests.support.iceberg_engine import native
 from tests.support.lake import ID_AND_DAY, Lake, rows
+from tests.support.many_files import append_many
+from tests.support.places import PLACES, Tier
 from tests.support.tasks import write
+from tests.support.victims import killed_reader
 
 FAR_MS = 40 * 24 * 3600 * 1000
 DAY_MS = 24 * 3600 * 1000
@@ -101,20 +109,21 @@ def test_a_driver_killed_at_each_step_delivers_every_row_once(lake: Lake, step: 
 
 @pytest.mark.witness
 @pytest.mark.fault(44)
-def test_a_task_that_broke_off_anywhere_gives_the_same_rows_again(lake: Lake) -> None:
+@pytest.mark.needs("other processes")
+@pytest.mark.parametrize("batches", [2, 0, 1, 3, 4])
+def test_a_task_that_is_killed_anywhere_gives_the_same_rows_again(lake: Lake, batches: int) -> None:
     fill(lake, 0, 1, 2, 3)
     query = Query(lake, logged(lake), parallelism=1)
-    number = query.checkpoint.committed
-    [task] = query.tasks(number)
+    [task] = query.tasks(query.checkpoint.committed)
     names = query.enumerator.scan.schema.names
-    whole = [batch.to_pylist() for batch in rows_of(lake.open(), task, names)]
 
-    for broken in range(len(whole)):
-        attempt = rows_of(lake.open(), task, names)
-        first = [next(attempt).to_pylist() for _ in range(broken)]
-        attempt.close()  # type: ignore[attr-defined]
-        assert first == whole[:broken]
-        assert [batch.to_pylist() for batch in rows_of(lake.open(), task, names)] == whole
+    first = killed_reader(lake, task, names, batches=batches)
+    again = [batch.to_pylist() for batch in rows_of(lake.open(), task, names)]
+
+    assert len(first) == batches
+    assert first == again[:batches]
+    assert sorted(row["id"] for batch in again for row in batch) == [0, 1, 2, 3]
+    assert query.run().ids == [0, 1, 2, 3]
 
 
 @pytest.mark.witness
@@ -250,20 +259,87 @@ def test_a_stream_overtaken_by_an_expiry_that_knows_no_hold_stops_and_skips_noth
     assert Query(lake, checkpoint, consumerId="none").run().ids == [0, 3, 4]
 
 
+@pytest.mark.fault(50)
+def test_a_stream_is_told_what_happened_when_an_engine_expired_all_but_its_tag(lake: Lake, engine: OtherEngine) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    fill(lake, 1, 2, 3)
+
+    engine.expire(3)
+
+    with pytest.raises(SnapshotExpiredError, match="expired before this stream read it"):
+        Query(lake, checkpoint).run()
+    assert checkpoint.ids == [0]
+
+
 @pytest.mark.witness
 @pytest.mark.fault(51)
-def test_an_expiry_while_a_stream_starts_leaves_it_its_snapshot_or_ends_it_before_its_first_row(lake: Lake) -> None:
+@pytest.mark.parametrize("consumer", ["etl", None], ids=["named", "unnamed"])
+def test_an_expiry_while_a_stream_starts_leaves_it_its_snapshot(lake: Lake, consumer: str | None) -> None:
     fill(lake, 0, 1, 2)
-    checkpoint = logged(lake)
+    options = {} if consumer is None else {"consumerId": consumer}
+    query = Query(lake, Checkpoint(), **options)  # type: ignore[arg-type]
+    query.checkpoint.offsets.append(query.latest(None))
+
+    compact(lake)
+    fill(lake, 3)
+    expire_all_but(lake)
+
+    assert query.run().ids == [0, 1, 2, 3]
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert [each.name for each in consumers.all()] == [json.loads(query.checkpoint.offsets[0])["consumer"]]
+
+
+@pytest.mark.fault(51)
+def test_an_expiry_while_a_stream_without_a_hold_starts_ends_it_before_its_first_row(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = logged(lake, consumerId="none")
 
     compact(lake)
     fill(lake, 3)
     expire_all_but(lake)
 
     with pytest.raises(SnapshotExpiredError, match="expired"):
-        Query(lake, checkpoint).run()
+        Query(lake, checkpoint, consumerId="none").run()
     assert checkpoint.rows == []
     assert Query(lake, Checkpoint()).run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(51)
+def test_a_begin_that_expires_as_it_is_found_is_looked_for_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(lake, 0, 1, 2)
+    query = Query(lake, Checkpoint(), startingVersion="earliest")
+    hold, looks = query.enumerator._pin.hold_for_now, 0
+
+    def late(begin: Offset) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            expire_all_but(lake)
+        return hold(begin)
+
+    monkeypatch.setattr(query.enumerator._pin, "hold_for_now", late)
+
+    assert query.run().ids == [0, 1, 2]
+    assert looks == 2
+
+
+@pytest.mark.fault(51)
+def test_what_a_stream_held_that_died_before_its_first_offset_was_logged_goes_soon(lake: Lake) -> None:
+    fill(lake, 0)
+    clock = FakeClock(lake.history()[-1].at_ms)
+    Query(lake, Checkpoint(), clock=clock, consumerId="etl").latest(None)
+    fill(lake, 1, 2)
+
+    # Its successor is another query, and no stranger to the name.
+    assert Query(lake, Checkpoint(), clock=clock, consumerId="etl").run().ids == [0, 1, 2]
+    expire_all_but(lake, later_ms=DAY_MS // 12)
+
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert [each.name for each in consumers.all()] == ["etl"]
+    assert len(lake.snapshot_ids()) == 1
 
 
 @pytest.mark.fault(51)
@@ -409,6 +485,23 @@ def test_a_batch_that_was_logged_and_rolled_back_is_not_planned_from_others_of_i
     assert checkpoint.ids == [0]
 
 
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+@pytest.mark.parametrize("place", [place for place in PLACES if place.id == "iceberg-sqlite"], ids=lambda one: one.id)
+def test_a_rollback_whose_snapshots_expired_is_no_loss_to_accept(lake: Lake, engine: OtherEngine) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    kept, gone = lake.snapshot_ids()[1:]
+
+    engine.roll_back(kept)
+    native(lake).maintenance.expire_snapshots().by_id(gone).commit()
+    engine.append(rows(10))
+
+    with pytest.raises(TableRolledBackError, match="rolled back"):
+        Query(lake, checkpoint, consumerId="none", failOnDataLoss="false").run()
+    assert checkpoint.ids == [0, 1, 2]
+
+
 @pytest.mark.witness
 @pytest.mark.fault(56)
 @pytest.mark.parametrize("grown", [1, 3])
@@ -425,17 +518,45 @@ def test_a_table_that_was_dropped_and_made_anew_is_named(lake: Lake, engine: Oth
     assert checkpoint.ids == [0, 1]
 
 
+def overwrites(lake: Lake) -> None:
+    lake.commit(2, lake.write(rows(20)), overwrite=True)
+
+
+def overwrites_a_partition(lake: Lake) -> None:
+    dynamic = lake.with_options(partitionOverwriteMode="dynamic")
+    dynamic.commit(2, dynamic.write(rows(20)), overwrite=True)
+
+
+def deletes_everything(lake: Lake) -> None:
+    lake.commit(2, lake.write(), overwrite=True)
+
+
 @pytest.mark.witness
 @pytest.mark.fault(57)
-def test_an_overwrite_is_named_or_passed_over_and_the_appends_around_it_come_once(lake: Lake) -> None:
+@pytest.mark.parametrize("change", [overwrites, overwrites_a_partition, deletes_everything])
+def test_rows_taken_out_are_named_or_passed_over_and_the_appends_around_come_once(
+    lake: Lake, change: Callable[[Lake], None]
+) -> None:
+    lake = lake.with_options(partitionBy="day")
+    _follow_through(lake, change)
+
+
+@pytest.mark.damages  # the file that deletes is made by hand, and its manifest names no snapshot
+@pytest.mark.fault(57)
+@pytest.mark.parametrize("place", [place for place in PLACES if place.id == "iceberg-sqlite"], ids=lambda one: one.id)
+def test_a_delete_file_is_named_or_passed_over_and_the_appends_around_come_once(lake: Lake) -> None:
+    _follow_through(lake, delete_a_row)
+
+
+def _follow_through(lake: Lake, change: Callable[[Lake], None]) -> None:
     fill(lake, 0)
     checkpoint = Query(lake, Checkpoint()).run()
     fill(lake, 1)
-    lake.commit(2, lake.write(rows(20)), overwrite=True)
-    replaced = lake.snapshot_ids()[-1]
+    change(lake)
+    changed = lake.snapshot_ids()[-1]
     fill(lake, 3)
 
-    with pytest.raises(SourceChangedError, match=f"snapshot {replaced} .*took rows out.*skipChangeCommits"):
+    with pytest.raises(SourceChangedError, match=f"snapshot {changed} .*took rows out.*skipChangeCommits"):
         Query(lake, checkpoint).run()
 
     assert checkpoint.ids == [0, 1]
@@ -474,9 +595,28 @@ def test_a_long_backlog_comes_in_bounded_batches_with_compactions_among_it(lake:
 
 
 @pytest.mark.fault(59)
-@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_a_backlog_of_many_snapshots_in_memory(memory_lake: Lake, count: int) -> None:
     _follow_backlog(memory_lake, count)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.fault(59)
+def test_a_backlog_of_a_thousand_snapshots(lake: Lake) -> None:
+    _follow_backlog(lake, 1000)
+
+
+@pytest.mark.fault(59)
+def test_what_is_remembered_of_a_backlog_is_bounded(memory_lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "_MOST_FILES", 20)
+    fill(memory_lake, *range(60))
+    query = Query(memory_lake, Checkpoint(), startingVersion=str(memory_lake.snapshot_ids()[0]), maxFilesPerTrigger="7")
+
+    query.run()
+
+    assert query.checkpoint.ids == list(range(60))
+    assert query.enumerator.remembered <= 20
 
 
 def _follow_backlog(lake: Lake, count: int) -> None:
@@ -487,10 +627,11 @@ def _follow_backlog(lake: Lake, count: int) -> None:
         if number % (count // 4) == 0:
             compact(lake)
 
-    Query(lake, checkpoint, maxFilesPerTrigger="5").run()
+    Query(lake, checkpoint, maxFilesPerTrigger=str(max(5, count // 50))).run()
 
     assert checkpoint.ids == list(range(count))
-    assert max(len(batch) for batch in checkpoint.sunk.values()) == 5
+    assert max(len(batch) for batch in checkpoint.sunk.values()) == max(5, count // 50)
+    assert len(checkpoint.sunk) <= count // max(5, count // 50) + 2
 
 
 @pytest.mark.witness
@@ -523,6 +664,26 @@ def test_many_tiny_files_of_one_snapshot_are_packed_into_few_tasks(lake: Lake) -
     assert query.checkpoint.ids == list(range(40))
     assert [len(batch) for batch in query.checkpoint.sunk.values()] == [25, 15]
     assert query.task_counts == [3, 3]
+
+
+@pytest.mark.fault(61)
+@pytest.mark.parametrize("place", [place for place in PLACES if place.tier is Tier.REFERENCE], ids=lambda one: one.id)
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_a_snapshot_of_very_many_files_is_packed_and_counted(lake: Lake, count: int) -> None:
+    fill(lake, 0)
+    query = Query(lake, Checkpoint(), parallelism=4, maxFilesPerTrigger=str(count))
+    query.run()
+    append_many(lake, 1, count)
+
+    end = query.latest(query.checkpoint.offsets[-1])
+    query.checkpoint.offsets.append(end)
+    tasks = query.tasks(1)
+
+    found = [split.path for task in tasks for split in task.splits]
+    assert len(end) < 600
+    assert len(found) == len(set(found)) == count
+    # A megabyte is counted for opening each file, and a split has 32.
+    assert count // 40 <= len(tasks) <= count // 20
 
 
 @pytest.mark.witness
@@ -575,14 +736,17 @@ def test_a_snapshot_that_vanished_after_its_batch_was_logged_makes_no_shorter_ba
 
 
 @pytest.mark.fault(64)
-@pytest.mark.parametrize("failures", [1, 3])
-def test_a_store_that_fails_for_a_while_is_asked_again(lake: Lake, failures: int) -> None:
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_store_that_fails_for_a_while_is_asked_again_whatever_the_driver_asks(lake: Lake, question: str) -> None:
     fill(lake, 0, 1, 2)
-    opened: Callable[[], Table] = partial(flaky, lake.open, failures)
+    # Opened while all was well: an enumerator that could not be made at all has nothing to lose.
+    query = Query(lake, Checkpoint())
+    opened: Callable[[], Table] = partial(flaky, lake.open, question, 3)
 
-    checkpoint = Query(lake, Checkpoint(), opened=opened, maxFilesPerTrigger="1").run()
+    checkpoint = Query(lake, query.checkpoint, opened=opened, maxFilesPerTrigger="1", frame=query.frame).run()
+    fill(lake, 3)
 
-    assert checkpoint.ids == [0, 1, 2]
+    assert Query(lake, checkpoint, opened=opened, frame=query.frame).run().ids == [0, 1, 2, 3]
 
 
 @pytest.mark.witness
@@ -592,9 +756,44 @@ def test_a_store_that_fails_for_good_ends_the_query_by_name_with_no_row_less(lak
     checkpoint = Query(lake, Checkpoint(), maxFilesPerTrigger="1").run(most=1)
 
     with pytest.raises(StorageError, match="the connection broke"):
-        Query(lake, checkpoint, opened=partial(flaky, lake.open, 10_000)).run()
+        Query(lake, checkpoint, opened=partial(flaky, lake.open, "lineage", 10_000)).run()
 
     assert Query(lake, checkpoint).run().ids == [0, 1]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(64)
+def test_a_store_that_fails_under_a_task_gives_no_shorter_task(lake: Lake) -> None:
+    fill(lake, 0, 1, 2)
+    query = Query(lake, logged(lake), parallelism=1)
+    [task] = query.tasks(0)
+    names = query.enumerator.scan.schema.names
+
+    for batches in range(3):
+        with pytest.raises(StorageError, match="the connection broke"):
+            list(rows_of(breaking(lake.open, batches), task, names))
+    with pytest.raises(StorageError, match="the connection broke"):
+        Query(lake, query.checkpoint, opened=partial(breaking, lake.open, 0)).run()
+
+    assert query.checkpoint.rows == []
+    assert Query(lake, query.checkpoint).run().ids == [0, 1, 2]
+
+
+@pytest.mark.damages
+@pytest.mark.fault(64)
+@pytest.mark.needs("a disk")
+@pytest.mark.parametrize("rest", [b"", b"half"], ids=["empty", "cut off"])
+def test_a_data_file_that_is_not_what_was_written_ends_the_task(lake: Lake, rest: bytes) -> None:
+    fill(lake, 0, 1)
+    query = Query(lake, logged(lake), parallelism=1)
+    [task] = query.tasks(0)
+    table = lake.open()
+    path = table.full_path(str(task.splits[0].path))
+    whole = table.store.read(path)
+    table.store.write(path, whole[: len(whole) // 2] if rest else rest)
+
+    with pytest.raises(PwcError, match=re.escape(path.rsplit("/", 1)[-1])):
+        list(rows_of(lake.open(), task, query.enumerator.scan.schema.names))
 
 
 @pytest.mark.witness

@@ -59,6 +59,7 @@ class Query:
         clock: Clock | None = None,
         opened: Callable[[], Table] | None = None,
         parallelism: int = 2,
+        frame: Frame | None = None,
         **options: str,
     ) -> None:
         """``options`` beside those of the lake."""
@@ -70,11 +71,14 @@ class Query:
             {**lake.all_options(), "pollInterval": "0s", **options}, purpose=Purpose.STREAM_READ
         )
         self.opened = opened or (lambda: open_table(self.options.table))
-        newest = self.opened().scans.at(NEWEST)
-        self.frame = Frame(newest.schema_id, newest.newest_schema_id)
+        self.frame = frame or self._frame_of_today()
         self.enumerator = self._enumerator()
         self.task_counts: list[int] = []
         self._is_resumed = False
+
+    def _frame_of_today(self) -> Frame:
+        newest = self.opened().scans.at(NEWEST)
+        return Frame(newest.schema_id, newest.newest_schema_id)
 
     @property
     def limits(self) -> Limits:

@@ -103,9 +103,13 @@ class IcebergEngine(OtherEngine):
             pass
 
     def expire(self, count: int) -> None:
-        """pyiceberg takes the snapshots out of the metadata; the files are removed by hand, as Java removes them."""
+        """pyiceberg takes the snapshots out of the metadata; the files are removed by hand, as Java removes them.
+
+        It refuses those that a branch or a tag names, which Java passes over.
+        """
         table = native(self.lake)
-        expired = sorted(table.snapshots(), key=_age)[:count]
+        held = {ref.snapshot_id for ref in table.metadata.refs.values()}
+        expired = [each for each in sorted(table.snapshots(), key=_age) if each.snapshot_id not in held][:count]
         doomed = {location for snapshot in expired for location in _files_of(table, snapshot)}
         table.maintenance.expire_snapshots().by_ids([snapshot.snapshot_id for snapshot in expired]).commit()
         now = native(self.lake)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pypaimon.common.json_util import JSON
 from pypaimon.manifest.manifest_file_manager import ManifestFileManager
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
@@ -107,7 +108,8 @@ class PaimonEngine(OtherEngine):
         native = foreign.table(self.lake)
         snapshots = [native.snapshot_manager().get_snapshot_by_id(int(found["id"])) for found in self.lake.snapshots()]
         expired, kept = snapshots[:count], snapshots[count:]
-        named = {path for snapshot in kept for path in _files_of(native, snapshot)}
+        tagged = [JSON.from_json(self._text_of(path), Snapshot) for path in self.lake.files("tag/tag-")]
+        named = {path for snapshot in [*kept, *tagged] for path in _files_of(native, snapshot)}
         doomed = {path for snapshot in expired for path in _files_of(native, snapshot)} - named
         for path in [*(f"snapshot/snapshot-{snapshot.id}" for snapshot in expired), *sorted(doomed)]:
             self._delete(path)
@@ -230,6 +232,10 @@ class PaimonEngine(OtherEngine):
     def _write(self, path: str, data: bytes) -> None:
         table = self.lake.open()
         table.store.write(table.store.join(table.location, path), data)
+
+    def _text_of(self, path: str) -> str:
+        table = self.lake.open()
+        return table.store.read(table.store.join(table.location, path)).decode("utf-8")
 
     def _delete(self, path: str) -> None:
         table = self.lake.open()

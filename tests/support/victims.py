@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 from paimon_sink.core.steps import OF_FOLLOWERS, OF_ROLLBACKS, Step, listen
+from paimon_sink.read.scan import ReadTask
+from paimon_sink.read.scan import rows as rows_of
 from tests.support.compaction import compact
 from tests.support.deleting import delete
 from tests.support.lake import Lake, rows
@@ -24,6 +28,7 @@ __all__ = [
     "killed_compaction",
     "killed_delete",
     "killed_driver",
+    "killed_reader",
     "killed_task",
 ]
 
@@ -62,6 +67,21 @@ def killed_driver(lake: Lake, batch: Batch, step: Step | None) -> None:
     _kill(_commit, lake, batch, step)
 
 
+def killed_reader(lake: Lake, task: ReadTask, names: Sequence[str], *, batches: int) -> list[Any]:
+    """Let a task read so many batches of rows and die. What it had handed on by then."""
+    ours, its = CONTEXT.Pipe(duplex=False)
+    victim = CONTEXT.Process(target=_read, args=(lake, task, tuple(names), batches, its), daemon=True)
+    victim.start()
+    its.close()
+    found: list[Any] = []
+    with suppress(EOFError):
+        while True:
+            found.append(ours.recv())
+    victim.join(_DEAD_WITHIN_S)
+    assert victim.exitcode == -signal.SIGKILL, f"the process ended with {victim.exitcode}"
+    return found
+
+
 def killed_compaction(lake: Lake, step: Step | None) -> None:
     """Let somebody compact the table and die."""
     _kill(_compact, lake, None, step)
@@ -84,6 +104,14 @@ def _write(lake: Lake, batch: Batch, step: Step | None) -> None:
     batch.written(lake)
     if step is RETURNED:
         _die()
+
+
+def _read(lake: Lake, task: ReadTask, names: Sequence[str], batches: int, pipe: Connection) -> None:
+    for number, batch in enumerate(rows_of(lake.open(), task, names)):
+        if number == batches:
+            break
+        pipe.send(batch.to_pylist())
+    _die()
 
 
 def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:

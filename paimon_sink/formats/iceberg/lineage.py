@@ -81,11 +81,14 @@ class IcebergLineage(Lineage):
     def stands(self, mark: Mark) -> bool:
         if mark.snapshot_id in self._places:
             return True
-        if self._native.metadata.snapshot_by_id(mark.snapshot_id) is not None:
+        if self._child_of(mark.snapshot_id) is not None:
+            return False
+        oldest = self._line[0] if self._line else None
+        # Whoever still has what is older than the snapshot, and not the snapshot itself, has taken it back. That the
+        # table knows it says nothing: a tag of ours keeps it where another engine expires what came after it.
+        if oldest is None or _age(oldest) <= _age_in(mark):
             raise rolled_back(self.label, mark)
-        if self._child_of(mark.snapshot_id) is None:
-            raise next_expired(self.label, mark, oldest=self._line[0].snapshot_id if self._line else None)
-        return False
+        raise next_expired(self.label, mark, oldest=oldest.snapshot_id)
 
     def after(self, mark: Mark | None) -> LineageSnapshot | None:
         if mark is None:
@@ -175,5 +178,16 @@ class IcebergLineage(Lineage):
 
 
 def _lined(snapshot: Snapshot) -> LineageSnapshot:
-    mark = Mark(snapshot.snapshot_id, seal_of(snapshot.manifest_list))
+    mark = Mark(snapshot.snapshot_id, f"{_age(snapshot)}-{seal_of(snapshot.manifest_list)}")
     return LineageSnapshot(mark, snapshot.timestamp_ms, snapshot_info(snapshot).kind, snapshot.schema_id or 0)
+
+
+def _age(snapshot: Snapshot) -> int:
+    """Larger, the later it came. Tables of version 1 have no sequence numbers."""
+    return snapshot.sequence_number or snapshot.timestamp_ms
+
+
+def _age_in(mark: Mark) -> int:
+    """Of a snapshot that may be gone."""
+    age = mark.seal.partition("-")[0]
+    return int(age) if age.isdecimal() else 0
