@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-__all__ = ["OF_FOLLOWERS", "Step", "listen", "listening", "reached"]
+__all__ = ["OF_FOLLOWERS", "OF_PLANNING", "Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
@@ -33,10 +33,16 @@ class Step(Enum):
     PINNED = "snapshots held"
     BATCH_PLANNED = "batch planned"
     MOVED_ON = "hold moved on"
+    BEFORE_SCHEMA_PUT = "before schema put"
+    AFTER_SCHEMA_PUT = "after schema put"
+    BEFORE_SCHEMA_READ_BACK = "before schema read-back"
 
 
 OF_FOLLOWERS = frozenset({Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON})
 """Where a stream that follows a table is. No write comes there."""
+
+OF_PLANNING = (Step.BEFORE_SCHEMA_PUT, Step.AFTER_SCHEMA_PUT, Step.BEFORE_SCHEMA_READ_BACK)
+"""Where a write is that changes the columns of its table, before the first row. No other write comes there."""
 
 StepHook = Callable[[Step], None]
 _listener: StepHook | None = None

@@ -226,11 +226,6 @@ def test_a_cast_that_keeps_every_value_is_applied(source: pa.DataType, target: p
             pa.struct([("a", pa.int32())]),
             "column x is struct<b: int>, the table has struct<a: int>",
         ),
-        (
-            pa.struct([("n", pa.int32())]),
-            LINE,
-            "column x is struct<n: int>, the table has struct<n: int, price: decimal(5,2)>",
-        ),
         (pa.list_(pa.int32()), pa.int32(), "column x is array<int>, the table has int"),
         (
             pa.map_(pa.string(), pa.int32()),

@@ -137,6 +137,8 @@ class RestTables:
             identity=identity,
             compression=compression,
             refs=_RestRefs,
+            # Its protocol alters a table whatever it has become meanwhile: of two writers, one could narrow a type.
+            evolution=None,
         )
 
     def create(self, schema: Schema) -> None:
