@@ -81,6 +81,8 @@ for _command in (
     LazyCommand("report", "paimon_sink.cli.report.command",
                 "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
                 "errors."),
+    LazyCommand("schema", "paimon_sink.cli.schema.command",
+                "Show the columns of a table and what they were before; add, widen or comment one with --yes."),
     LazyCommand("verify", "paimon_sink.cli.maintain.verify",
                 "Check every snapshot, manifest and data file of a table, and the ledger."),
     LazyCommand("watch", "paimon_sink.cli.watch.command",

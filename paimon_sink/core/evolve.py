@@ -22,7 +22,8 @@ from paimon_sink.core.schema import SQL_TYPE, cast_problem, field_type_name, len
 
 __all__ = [
     "COMMENT", "ELEMENT", "KEY", "VALUE", "AddColumn", "AddField", "Change", "Path", "Refused", "Rules", "SetComment",
-    "Widen", "accepted", "advice", "after", "dotted", "find", "in_words", "is_wider", "needed_changes",
+    "Widen", "accepted", "advice", "after", "children", "dotted", "find", "in_words", "is_wider", "needed_changes",
+    "needed_fields", "widened",
 ]  # fmt: skip
 
 ELEMENT, KEY, VALUE = "element", "key", "value"
@@ -108,14 +109,14 @@ class Rules:
 
 def needed_changes(incoming: pa.Schema, table: pa.Schema, rules: Rules) -> list[Change | Refused]:
     """What makes rows with the columns of ``incoming`` fit ``table``, in the order that it is to be done."""
-    return list(_fields(list(incoming), list(table), (), rules))
+    return list(needed_fields(list(incoming), list(table), (), rules))
 
 
-def accepted(found: Sequence[Change | Refused], *, table: str) -> list[Change]:
+def accepted(found: Sequence[Change | Refused], *, table: str, doing: str = "write to") -> list[Change]:
     """The changes, or one error with all that is refused."""
     refused = [each for each in found if isinstance(each, Refused)]
     if refused:
-        raise SchemaMismatchError(f"Cannot write to {table}: {'; '.join(map(str, refused))}.")
+        raise SchemaMismatchError(f"Cannot {doing} {table}: {'; '.join(map(str, refused))}.")
     return [each for each in found if not isinstance(each, Refused)]
 
 
@@ -131,9 +132,10 @@ def advice(incoming: pa.Schema, table: pa.Schema, fixed: Mapping[Path, str]) -> 
     return f" With {options} the table is changed while the write is planned: {shown}."
 
 
-def _fields(
+def needed_fields(
     incoming: Sequence[pa.Field], table: Sequence[pa.Field], parent: Path, rules: Rules
 ) -> Iterator[Change | Refused]:
+    """The same for the fields of one struct, or for columns."""
     names = [each.name for each in incoming]
     known = {each.name: each for each in table}
     for each in incoming:
@@ -177,7 +179,7 @@ def _added(incoming: pa.Field, parent: Path) -> Iterator[Change | Refused]:
 def _field(incoming: pa.Field, table: pa.Field, path: Path, rules: Rules) -> Iterator[Change | Refused]:
     mine, theirs = incoming.type, table.type
     if pa.types.is_struct(mine) and pa.types.is_struct(theirs):
-        yield from _fields(list(mine), list(theirs), path, rules)
+        yield from needed_fields(list(mine), list(theirs), path, rules)
     elif is_list(mine) and is_list(theirs):
         yield from _field(mine.value_field, theirs.value_field, (*path, ELEMENT), rules)
     elif pa.types.is_map(mine) and pa.types.is_map(theirs):
@@ -197,8 +199,7 @@ def _leaf(incoming: pa.Field, table: pa.Field, path: Path, rules: Rules) -> Iter
         if not fits:
             yield _does_not_fit(incoming, table, path, f"It keeps its type: {rules.fixed[path]}. Cast it")
     elif rules.widen:
-        new = pa.field(table.name, incoming.type, table.nullable, _with_sql_type(table, sql_type(incoming)))
-        yield Widen(path, table, new)
+        yield Widen(path, table, widened(table, incoming))
     elif not fits:
         yield _does_not_fit(incoming, table, path, "Cast it, or set mergeSchema.typeWidening=true")
 
@@ -246,7 +247,7 @@ def _optional(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
-def _children(data_type: pa.DataType) -> list[tuple[str, pa.Field]]:
+def children(data_type: pa.DataType) -> list[tuple[str, pa.Field]]:
     """The fields inside a type, with the step of a path that leads to each."""
     if pa.types.is_struct(data_type):
         return [(child.name, child) for child in data_type]
@@ -260,13 +261,13 @@ def _children(data_type: pa.DataType) -> list[tuple[str, pa.Field]]:
 def _without_type(data_type: pa.DataType, path: Path) -> Path | None:
     if pa.types.is_null(data_type):
         return path
-    found = (_without_type(child.type, (*path, step)) for step, child in _children(data_type))
+    found = (_without_type(child.type, (*path, step)) for step, child in children(data_type))
     return next((each for each in found if each is not None), None)
 
 
 def _clash_inside(data_type: pa.DataType, path: Path) -> Refused | None:
     """Fields of one struct whose names a session that ignores case could not tell apart."""
-    inside = _children(data_type)
+    inside = children(data_type)
     for step, child in inside:
         others = [name for name, _ in inside if name.lower() == step.lower()]
         if len(others) > 1:
@@ -282,9 +283,10 @@ def _said(incoming: pa.Field) -> dict[bytes, bytes] | None:
     return None if named is None else {SQL_TYPE: named.encode("utf-8")}
 
 
-def _with_sql_type(table: pa.Field, named: str | None) -> dict[bytes, bytes]:
+def widened(table: pa.Field, wider: pa.Field) -> pa.Field:
+    """The table's field with the type of the other, and all else as it is."""
     said = {key: value for key, value in (table.metadata or {}).items() if key != SQL_TYPE}
-    return said if named is None else {**said, SQL_TYPE: named.encode("utf-8")}
+    return pa.field(table.name, wider.type, table.nullable, {**said, **(_said(wider) or {})})
 
 
 # ---------------------------------------------------------------- the schema afterwards
@@ -298,7 +300,7 @@ def find(schema: pa.Schema, path: Path) -> pa.Field | None:
         found = fields.get(step)
         if found is None:
             return None
-        fields = dict(_children(found.type))
+        fields = dict(children(found.type))
     return found
 
 

@@ -86,7 +86,24 @@ def arrow_field(field: DataField, table: str) -> pa.Field:
         raise UnsupportedTableError(
             f"Cannot use {table}: its column {field.name} has type {text}, which is not supported."
         ) from error
-    return pa.field(field.name, data_type, nullable=field.type.nullable, metadata=metadata)
+    return pa.field(field.name, _with_lengths(data_type, field.type), nullable=field.type.nullable, metadata=metadata)
+
+
+def _with_lengths(data_type: pa.DataType, kind: DataType) -> pa.DataType:
+    """The same type; lengths that Arrow cannot say ride in the metadata of what is inside of it, too."""
+    if isinstance(kind, RowType):
+        return pa.struct([_with_length(data_type.field(at), child.type) for at, child in enumerate(kind.fields)])
+    if isinstance(kind, ArrayType) and pa.types.is_list(data_type):
+        return pa.list_(_with_length(data_type.value_field, kind.element))
+    if isinstance(kind, MapType):
+        return pa.map_(_with_length(data_type.key_field, kind.key), _with_length(data_type.item_field, kind.value))
+    return data_type
+
+
+def _with_length(field: pa.Field, kind: DataType) -> pa.Field:
+    match = _WITH_LENGTH.match(str(kind))
+    made = field.with_type(_with_lengths(field.type, kind))
+    return made.with_metadata({SQL_TYPE: match.group(0).upper().encode("utf-8")}) if match else made
 
 
 def paimon_type(field: pa.Field, *, path: str, doing: str) -> DataType:
