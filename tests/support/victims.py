@@ -10,6 +10,7 @@ from typing import Any
 
 from paimon_sink.core.steps import OF_FOLLOWERS, OF_PLANNING, Step, listen
 from tests.support.compaction import compact
+from tests.support.evolving import append, with_note
 from tests.support.lake import Lake, rows
 from tests.support.processes import CONTEXT
 
@@ -22,6 +23,7 @@ __all__ = [
     "Batch",
     "killed_compaction",
     "killed_driver",
+    "killed_job_that_changes_columns",
     "killed_task",
 ]
 
@@ -65,6 +67,11 @@ def killed_compaction(lake: Lake, step: Step | None) -> None:
     _kill(_compact, lake, None, step)
 
 
+def killed_job_that_changes_columns(lake: Lake, batch: Batch, step: Step | None) -> None:
+    """Let one process plan a batch whose rows have a new column, write and commit it, and die on the way."""
+    _kill(_plan_write_and_commit, lake, batch, step)
+
+
 def _kill(run: Callable[[Lake, Any, Step | None], None], lake: Lake, batch: Batch | None, step: Step | None) -> None:
     victim = CONTEXT.Process(target=run, args=(lake, batch, step), daemon=True)
     victim.start()
@@ -86,6 +93,13 @@ def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:
     else:
         listen(_die_at(step))
     lake.commit(batch.number, *messages)
+    if step is RETURNED:
+        _die()
+
+
+def _plan_write_and_commit(lake: Lake, batch: Batch, step: Step | None) -> None:
+    listen(_die_at(step))
+    append(lake, batch.number, with_note(*batch.ids))
     if step is RETURNED:
         _die()
 
