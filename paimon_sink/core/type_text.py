@@ -109,7 +109,7 @@ class _Types:
         raise self._wrong(f"{word!r} is no type" + (f" (did you mean {nearest}?)" if nearest else ""))
 
     def _decimal(self) -> pa.DataType:
-        precision, scale = [*self._numbers(most=2), *(10, 0)][:2] if self._ahead() == "(" else (10, 0)
+        precision, scale, *_ = [*self._numbers(most=2), 0] if self._ahead() == "(" else [10, 0]
         if not 1 <= precision <= _MOST_DIGITS or not 0 <= scale <= precision:
             raise self._wrong(f"decimal({precision},{scale}) has no sense; at most {_MOST_DIGITS} digits are allowed")
         return pa.decimal128(precision, scale)
