@@ -377,7 +377,7 @@ class Table:
     consumers: Consumers | None = None
     """None: the format cannot keep anything for those who follow a table."""
     evolution: Evolution | None = None
-    """None: nobody can change its columns only if they are still what they were."""
+    """None: the format does not offer to show or change its columns."""
 
     def full_path(self, path: str) -> str:
         """The whole path of a file that is named relative to the table. One elsewhere has its whole path already."""

@@ -40,6 +40,8 @@ class Evolution(ABC):
 
     fixed: Mapping[Path, str]
     """Columns whose type stays, with the reason."""
+    refusal: str | None = None
+    """Why nobody can change this table only if its columns are still what they were. None: that can be done."""
 
     @abstractmethod
     def check(self, changes: Sequence[Change]) -> None:

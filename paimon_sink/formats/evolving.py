@@ -28,12 +28,14 @@ _UNKNOWN_ANSWERS = 5
 
 def evolution_of(table: Table) -> Evolution:
     """Raises ``UnsupportedTableError`` where columns cannot be changed safely."""
-    if table.evolution is None:
+    evolution = table.evolution
+    reason = "its format does not offer that" if evolution is None else evolution.refusal
+    if evolution is None or reason is not None:
         raise UnsupportedTableError(
-            f"Cannot change the columns of {table.label}: its format or its catalog has no way to change them only if "
-            "nobody else did meanwhile. Change them with the engine that looks after the table."
+            f"Cannot change the columns of {table.label}: {reason}. Nothing was changed. Change them with the engine "
+            "that looks after the table."
         )
-    return table.evolution
+    return evolution
 
 
 def fixed_columns(table: Table) -> Mapping[Path, str]:
@@ -43,7 +45,10 @@ def fixed_columns(table: Table) -> Mapping[Path, str]:
 
 def merge_advice(table: Table, incoming: pa.Schema) -> str:
     """What ``mergeSchema`` could do for rows that do not fit: the last sentence of an error, or nothing."""
-    return "" if table.evolution is None else advice(incoming, table.schema, table.evolution.fixed)
+    evolution = table.evolution
+    if evolution is None or evolution.refusal is not None:
+        return ""
+    return advice(incoming, table.schema, evolution.fixed)
 
 
 def change_columns(

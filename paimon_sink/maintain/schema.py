@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from paimon_sink.core.errors import UnsupportedTableError
 from paimon_sink.core.evolve import Change, accepted, dotted
 from paimon_sink.core.evolve_requests import Request, requested_changes
 from paimon_sink.formats.contract import Table
@@ -40,7 +41,9 @@ class SchemaReport:
 
 
 def read_schema(table: Table) -> SchemaReport:
-    versions = evolution_of(table).versions()
+    if table.evolution is None:
+        raise UnsupportedTableError(f"Cannot show the columns of {table.label}: its format does not offer that.")
+    versions = table.evolution.versions()
     first: dict[int | None, SnapshotInfo] = {}
     for snapshot in table.upkeep.history():
         first.setdefault(snapshot.schema_id, snapshot)

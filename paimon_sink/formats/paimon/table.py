@@ -40,7 +40,7 @@ class PaimonTable(Table):
         identity: str,
         compression: str | None,
         refs: Callable[[PaimonHandle], PaimonRefs] = PaimonRefs,
-        evolution: Callable[[PaimonHandle], PaimonEvolution] | None = PaimonEvolution,
+        evolution: Callable[[PaimonHandle], PaimonEvolution] = PaimonEvolution,
     ) -> PaimonTable:
         handle = PaimonHandle.of(
             native, label=label, store=store, schemas=schemas, snapshots=snapshots, identity=identity
@@ -62,7 +62,7 @@ class PaimonTable(Table):
             capabilities=CAPABILITIES,
             side_files=SideFiles(label, store, handle.location),
             consumers=PaimonConsumers(store, handle.location, snapshots),
-            evolution=None if evolution is None else evolution(handle),
+            evolution=evolution(handle),
             handle=handle,
         )
 
