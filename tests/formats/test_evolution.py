@@ -257,6 +257,28 @@ def test_what_a_format_has_no_room_for_is_refused_before_anything_is_changed(lak
     assert schema_ids(lake) == [0]
 
 
+def test_a_struct_is_written_by_the_names_of_its_fields(lake: Lake) -> None:
+    """In any order and depth; what the rows lack is null."""
+    inner = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.struct([("c", pa.string()), ("d", pa.int64())])))])
+    whole = {"a": 1, "b": [{"c": "x", "d": 2}, None]}
+    append(lake, 0, pa.table({"id": [0, 1], "s": pa.array([whole, None], inner)}))
+    turned = pa.struct([("b", pa.list_(pa.struct([("d", pa.int64()), ("c", pa.string())]))), ("a", pa.int32())])
+    part = pa.struct([("b", pa.list_(pa.struct([("d", pa.int64())])))])
+
+    append(lake, 1, pa.table({"id": [2, 3, 4], "s": pa.array([None, whole, None], turned)}).slice(1), merge=False)
+    append(lake, 2, pa.table({"id": [5, 6], "s": pa.array([None, {"b": [{"d": 7}]}], part)}), merge=False)
+
+    assert {row["id"]: row["s"] for row in read(lake)} == {
+        0: whole,
+        1: None,
+        3: whole,
+        4: None,
+        5: None,
+        6: {"a": None, "b": [{"c": None, "d": 7}]},
+    }
+    assert schema_ids(lake) == [0]
+
+
 def test_a_write_that_needs_nothing_changes_nothing(lake: Lake) -> None:
     for number in range(3):
         append(lake, number, pa.table({"id": [number], "n": ["x"]}), widen=True)
