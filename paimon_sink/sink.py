@@ -82,9 +82,19 @@ class Sink:
         check_listeners(self.options.listeners, self.options.table, table)
         # Everything is refused before anything is changed.
         columns = after(table.schema, self._needed(table, schema))
-        align(schema, columns, table=table.label, case_sensitive=False, advice=partial(merge_advice, table, schema))
+        align(schema, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, schema))
         event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
         self._evolved(table, schema)
+
+    def _advice(self, table: Table, schema: pa.Schema) -> str:
+        """What could be done about rows that do not fit, beside what the problems say."""
+        advice = merge_advice(table, schema)
+        if not advice or not self.options.write.merge_schema:
+            return advice
+        return (
+            " The table's columns changed since the write was planned. Restart the query, or run the job again, and "
+            "mergeSchema adds what is missing."
+        )
 
     def _needed(self, table: Table, schema: pa.Schema) -> list[Change]:
         """What the table lacks for these rows, where it may be changed for them."""
@@ -143,6 +153,7 @@ class Sink:
             ),
             planned=self.planned,
             compact=self.options.write.encoding == "compact",
+            advice=partial(self._advice, table, schema),
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message

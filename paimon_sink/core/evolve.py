@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.nested import is_list
-from paimon_sink.core.schema import SQL_TYPE, cast_problem, field_type_name, length_limit, sql_type
+from paimon_sink.core.schema import SQL_TYPE, align, cast_problem, field_type_name, length_limit, sql_type
 
 __all__ = [
     "COMMENT", "ELEMENT", "KEY", "VALUE", "AddColumn", "AddField", "Change", "Path", "Refused", "Rules", "SetComment",
@@ -123,12 +123,18 @@ def accepted(found: Sequence[Change | Refused], *, table: str, doing: str = "wri
 def advice(incoming: pa.Schema, table: pa.Schema, fixed: Mapping[Path, str]) -> str:
     """The sentence that names ``mergeSchema``, for rows that do not fit. Empty where it would not help."""
     found = needed_changes(incoming, table, Rules(widen=True, fixed=fixed))
-    if not found or any(isinstance(each, Refused) for each in found):
+    changes = [each for each in found if not isinstance(each, Refused)]
+    if not found or len(changes) < len(found):
+        return ""
+    try:
+        align(incoming, after(table, changes), table="", case_sensitive=False)
+    except SchemaMismatchError:
+        # Something else is wrong, too, such as a column that is not null and missing.
         return ""
     options = "mergeSchema=true"
     if any(isinstance(each, Widen) for each in found):
         options += " and mergeSchema.typeWidening=true"
-    shown = "; ".join(in_words(each) for each in found if not isinstance(each, Refused))
+    shown = "; ".join(map(in_words, changes))
     return f" With {options} the table is changed while the write is planned: {shown}."
 
 
@@ -167,8 +173,10 @@ def _named_alike(
 
 def _added(incoming: pa.Field, parent: Path) -> Iterator[Change | Refused]:
     path = (*parent, incoming.name)
-    if nameless := _without_type(incoming.type, path):
-        yield Refused(nameless, "has no type (void)", "Cast it to the type that it shall have")
+    if not incoming.name:
+        yield Refused(path, "has no name", "Give it one")
+    elif typeless := _without_type(incoming.type, path):
+        yield Refused(typeless, "has no type (void)", "Cast it to the type that it shall have")
     elif clash := _clash_inside(incoming.type, path):
         yield clash
     else:

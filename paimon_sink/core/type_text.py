@@ -141,7 +141,7 @@ class _Types:
 
     def _numbers(self, *, most: int) -> list[int]:
         self._expect("(")
-        numbers = []
+        numbers: list[int] = []
         while True:
             word = self._next("a number")
             if not word.isascii() or not word.isdigit() or len(word) > 10 or len(numbers) == most:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 
@@ -14,7 +13,6 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.evolving import merge_advice
 from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
@@ -46,14 +44,18 @@ def write_task(
     event_time: EventTime | None = None,
     planned: Moment | None = None,
     compact: bool = False,
+    advice: Callable[[], str] = lambda: "",
 ) -> TaskMessage:
-    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can."""
+    """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can.
+
+    ``advice`` is what the error says last where the rows do not fit.
+    """
     alignment = align(
         incoming,
         table.schema,
         table=table.label,
         case_sensitive=case_sensitive,
-        advice=partial(merge_advice, table, incoming),
+        advice=advice,
     )
     attempt = TaskAttempt(
         table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.evolve import (
     AddColumn,
     AddField,
+    Path,
     Refused,
     Rules,
     Widen,
@@ -82,7 +84,7 @@ KEPT = {
 
 
 PATHS = {"column": "x", "struct": "x.x", "array": "x.element.x", "map": "x.value.x"}
-FIXED = {("x",): "the table is partitioned by it"}
+FIXED: Mapping[Path, str] = {("x",): "the table is partitioned by it"}
 
 
 def holding(name: str, where: str, *, nullable: bool) -> pa.Schema:
@@ -219,6 +221,7 @@ def test_rows_that_may_be_null_do_not_make_a_column_nullable() -> None:
         pytest.param(
             [("n", pa.int32()), ("n", pa.int32())], ["refused: column n is there twice. Rename one"] * 2, id="twice"
         ),
+        pytest.param([("", pa.int32())], ["refused: column `` has no name. Give it one"], id="no name"),
         pytest.param(
             [("n", pa.null())],
             ["refused: column n has no type (void). Cast it to the type that it shall have"],
@@ -265,7 +268,7 @@ def test_all_refusals_are_told_at_once() -> None:
 
 def test_the_cure_is_named_where_it_would_help() -> None:
     new = pa.schema([("id", pa.int64()), ("note", pa.string())])
-    wide = pa.schema([("s", pa.struct([("a", pa.int64())]))])
+    wide = pa.schema([("id", pa.int64()), ("s", pa.struct([("a", pa.int64())]))])
 
     assert advice(new, TABLE, {}) == (
         " With mergeSchema=true the table is changed while the write is planned: add column note string."
@@ -278,7 +281,8 @@ def test_the_cure_is_named_where_it_would_help() -> None:
     [
         pytest.param(pa.schema([("id", pa.string()), ("note", pa.string())]), id="one of two problems"),
         pytest.param(pa.schema([("id", pa.int64())]), id="no problem"),
-        pytest.param(pa.schema([("note", pa.null())]), id="void"),
+        pytest.param(pa.schema([("id", pa.int64()), ("note", pa.null())]), id="void"),
+        pytest.param(pa.schema([("note", pa.string())]), id="a column that is not null is missing"),
     ],
 )
 def test_no_cure_is_named_that_would_not_help(incoming: pa.Schema) -> None:

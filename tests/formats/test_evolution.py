@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -296,6 +296,20 @@ def test_without_the_option_the_error_names_it(lake: Lake) -> None:
         "Cannot write to sales.orders: column note is not in the table. Drop it, or add it to the table first. With "
         "mergeSchema=true the table is changed while the write is planned: add column note string."
     )
+
+
+def test_a_task_that_finds_other_columns_than_were_planned_says_what_to_do(lake: Lake) -> None:
+    append(lake, 0, pa.table({"id": [1]}))
+    rows = pa.table({"id": [2], "note": ["x"]})
+    # As a task has it whose write was planned before somebody dropped the column.
+    writer = replace(sink(lake, mergeSchema="true"), is_checked=True)
+
+    with pytest.raises(
+        SchemaMismatchError, match=r"column note is not in the table.*Restart the query.*mergeSchema adds"
+    ):
+        writer.write(iter(rows.to_batches()), schema=rows.schema)
+
+    assert schema_ids(lake) == [0], "a task changes nothing that was planned otherwise"
 
 
 # ---------------------------------------------------------------- while others write
