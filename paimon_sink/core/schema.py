@@ -122,7 +122,7 @@ class Alignment:
             # Fields of structs are matched by their names; one that is not there is null.
             try:
                 array = in_order_of(array, column.cast_type).cast(column.cast_type, safe=True)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 raise self._refused(
                     column.target.name,
                     f"has a value that does not fit {field_type_name(column.target)} ({error}). Cast it",

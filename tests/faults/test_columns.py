@@ -89,6 +89,7 @@ def test_a_column_that_another_writer_adds_before_our_put_is_kept(
         planned(lake, NOTE)
 
     assert [column.path[0] for column in columns(lake)] == expected
+    assert len(set(schema_ids(lake))) == len(schema_ids(lake)), "no schema replaced another"
     after = field_ids(lake)
     assert len(set(after.values())) == len(expected)
     assert {name: after[name] for name in before} == before

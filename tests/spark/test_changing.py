@@ -130,7 +130,7 @@ def test_sql_insert_adds_no_column(spark: SparkSession, local_lake: Lake) -> Non
 
 
 def test_what_no_table_can_hold_is_refused_before_anything_is_changed(spark: SparkSession, local_lake: Lake) -> None:
-    save(spark.sql("SELECT 1 AS id, 'd' AS day"), local_lake, partitionBy="day")
+    save(spark.createDataFrame([(1, "d")], "id int, day string"), local_lake, partitionBy="day")
     before = columns(local_lake)
 
     for text, said in (
