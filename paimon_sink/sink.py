@@ -24,10 +24,12 @@ from paimon_sink.commit.fold import fold, fold_job
 from paimon_sink.core.clock import Moment, SystemClock
 from paimon_sink.core.columns import alike
 from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.evolve import Change, Rules, accepted, after, needed_changes
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.core.schema import align
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.evolving import change_columns, fixed_columns, merge_advice
 from paimon_sink.formats.registry import open_table, open_to_write, parse_options
 from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
@@ -58,6 +60,8 @@ class Sink:
     under the stream's batch id, which is not its own."""
     planned: Moment = field(default_factory=_now)
     """Travels to the tasks and comes back in their messages: their own clocks are not asked."""
+    is_checked: bool = False
+    """Whether :meth:`check` was called while the write was planned, so that the table has the columns it needs."""
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, overwrite: bool = False, is_stream: bool = True) -> Sink:
@@ -68,7 +72,10 @@ class Sink:
     # ------------------------------------------------------------ before the first row
 
     def check(self, schema: pa.Schema) -> None:
-        """Open or create the table, and refuse what does not fit. Whether case matters is known only to the tasks."""
+        """Open or create the table, refuse what does not fit, and add what is missing if the options say so.
+
+        Whether case matters is known only to the tasks.
+        """
         check_listeners(self.options.listeners, self.options.table)
         check_only_overwrites(
             self.options.commit.replace_where, overwrite=self.overwrite, table=self.options.table.label
@@ -77,10 +84,38 @@ class Sink:
             return
         table = self._open_to_write(schema, case_sensitive=False)
         check_listeners(self.options.listeners, self.options.table, table)
-        align(schema, table.schema, table=table.label, case_sensitive=False)
-        event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)
+        # Everything is refused before anything is changed.
+        columns = after(table.schema, self._needed(table, schema))
+        align(schema, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, schema))
+        event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
         if self.options.commit.replace_where is not None:
             Replacement.of(table, self.options.commit.replace_where)
+        self._evolved(table, schema)
+
+    def _advice(self, table: Table, schema: pa.Schema) -> str:
+        """What could be done about rows that do not fit, beside what the problems say."""
+        advice = merge_advice(table, schema)
+        if not advice or not self.options.write.merge_schema:
+            return advice
+        return (
+            " The table's columns changed since the write was planned. Restart the query, or run the job again, and "
+            "mergeSchema adds what is missing."
+        )
+
+    def _needed(self, table: Table, schema: pa.Schema) -> list[Change]:
+        """What the table lacks for these rows, where it may be changed for them."""
+        write = self.options.write
+        if not write.merge_schema:
+            return []
+        rules = Rules(widen=write.type_widening, fixed=fixed_columns(table))
+        return accepted(needed_changes(schema, table.schema, rules), table=table.label)
+
+    def _evolved(self, table: Table, schema: pa.Schema, *, case_sensitive: bool = False) -> Table:
+        return change_columns(
+            table,
+            reopen=lambda: self._open_to_write(schema, case_sensitive=case_sensitive),
+            needed=lambda found: self._needed(found, schema),
+        )
 
     def _only_tasks_may_create(self, schema: pa.Schema) -> bool:
         """Whether the table is missing and has columns alike but for case: a task creates or refuses it.
@@ -116,6 +151,9 @@ class Sink:
         """
         task = task or TaskSettings()
         table = self._open_to_write(schema, case_sensitive=task.case_sensitive)
+        if not self.is_checked:
+            # Nobody planned this write: it is done without Spark.
+            table = self._evolved(table, schema, case_sensitive=task.case_sensitive)
         where = self.options.commit.replace_where
         check_only_overwrites(where, overwrite=self.overwrite, table=table.label)
         replacement = None if where is None else replaced_rows(table, where, setting_of)
@@ -133,6 +171,7 @@ class Sink:
             planned=self.planned,
             compact=self.options.write.encoding == "compact",
             admit=None if replacement is None else partial(only_such_rows, replacement=replacement, table=table.label),
+            advice=partial(self._advice, table, schema),
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message

@@ -106,6 +106,12 @@ SECTIONS: dict[str, dict[int, str]] = {
         64: "Storage fails at reads of the driver.",
         65: "A long idle time; many restarts beside writer, compaction and expiry.",
     },
+    "Columns that a write adds": {
+        66: "Writers add the same column at once, other ones, and one of another type.",
+        67: "The answer to a change of columns is lost, or comes late.",
+        68: "A stream gains a column at a restart, and is killed at each named step of planning and commit.",
+        69: "Columns are added or widened under a batch in flight; queries with the old columns go on.",
+    },
     "Deletes and replacements": {
         70: "Files of a delete are replaced by a compaction or an overwrite while it runs.",
         71: "Rows come while a delete runs.",

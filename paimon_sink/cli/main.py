@@ -86,6 +86,8 @@ for _command in (
                 "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
                 "errors."),
     LazyCommand("rollback", "paimon_sink.cli.maintain.rollback", "Make an older snapshot of a table the newest."),
+    LazyCommand("schema", "paimon_sink.cli.schema.command",
+                "Show the columns of a table and what they were before; add, widen or comment one with --yes."),
     LazyCommand("tag", "paimon_sink.cli.maintain.tag",
                 "List the tags of a table, or give its newest snapshot the name NAME."),
     LazyCommand("verify", "paimon_sink.cli.maintain.verify",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["has_not_null", "is_list", "nested_nulls", "promise"]
+__all__ = ["has_not_null", "in_order_of", "is_list", "nested_nulls", "promise"]
 
 
 def is_list(data_type: pa.DataType) -> bool:
@@ -57,6 +57,41 @@ def promise(array: pa.Array, target: pa.DataType, *, nullable: bool = True) -> p
         )
     _, *buffers = array.buffers()
     return pa.Array.from_buffers(target, len(array), [None, *buffers], null_count=0, offset=array.offset)
+
+
+def in_order_of(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array with the fields of its structs in the order that ``target`` has them: Arrow casts no others.
+
+    Each is in ``target``, which may have more.
+    """
+    kind = array.type
+    if _is_in_order(kind, target):
+        return array
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(kind):
+        there = {kind.field(i).name: i for i in range(kind.num_fields)}
+        names = [field.name for field in target if field.name in there]
+        children = [in_order_of(array.field(there[name]), target.field(name).type) for name in names]
+        return pa.StructArray.from_arrays(children, names=names, mask=mask)
+    if is_list(kind):
+        values = in_order_of(array.flatten(), target.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, mask=mask)
+    keys, values = _entries(array.drop_null())
+    return pa.MapArray.from_arrays(
+        _offsets(array), in_order_of(keys, target.key_type), in_order_of(values, target.item_type), mask=mask
+    )
+
+
+def _is_in_order(kind: pa.DataType, target: pa.DataType) -> bool:
+    if pa.types.is_struct(kind) and pa.types.is_struct(target):
+        positions = [target.get_field_index(field.name) for field in kind]
+        inside = (_is_in_order(field.type, target.field(field.name).type) for field in kind)
+        return positions == sorted(positions) and all(inside)
+    if is_list(kind) and is_list(target):
+        return _is_in_order(kind.value_type, target.value_type)
+    if pa.types.is_map(kind) and pa.types.is_map(target):
+        return _is_in_order(kind.key_type, target.key_type) and _is_in_order(kind.item_type, target.item_type)
+    return True
 
 
 def _promise_field(values: pa.Array, field: pa.Field) -> pa.Array:

@@ -75,7 +75,6 @@ class Section(Enum):
     UPKEEP = 6
     EVENT_TIME = 7
     LISTENERS = 8
-    PROMISED = 9
 
 
 # ---------------------------------------------------------------- declarations

@@ -34,7 +34,6 @@ __all__ = [
     "listeners",
     "location",
     "moment_ms",
-    "never_true_yet",
     "plain_text",
     "size_bytes",
     "snapshot_id",
@@ -316,17 +315,6 @@ def branch(text: str) -> str:
     if len(name) > LONGEST_BRANCH:
         raise BadValueError(f"has {len(name)} characters; at most {LONGEST_BRANCH} are allowed.")
     return name
-
-
-def never_true_yet(cure: str) -> Callable[[str], bool]:
-    """A switch that exists in the interface and cannot be turned on yet."""
-
-    def parse(text: str) -> bool:
-        if boolean(text):
-            raise BadValueError(f"must be false, since it is not available yet. {cure}")
-        return False
-
-    return parse
 
 
 def listeners(text: str) -> tuple[str, ...]:

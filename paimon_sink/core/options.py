@@ -98,6 +98,7 @@ class Options:
             *_commit_problems(given, purpose),
             *_replacement_problems(given, purpose),
             *_switch_problems(given, purpose),
+            *_merge_problems(given, parsed.write, purpose),
             *_watermark_problems(given),
             *_version_problems(given, purpose, parsed.read),
             *_listener_problems(given, purpose, parsed.listeners),
@@ -282,6 +283,13 @@ def _switch_problems(given: Given, purpose: Purpose) -> list[str]:
         for bound, switch in bounds
         if switch is not None and given.has(bound) and not given.has(switch)
     ]
+
+
+def _merge_problems(given: Given, write: WriteOptions, purpose: Purpose) -> list[str]:
+    """Where it is given and off, it says what is so anyway."""
+    if purpose in READS or not write.type_widening or write.merge_schema or "mergeSchema" in given.refused:
+        return []
+    return ["mergeSchema.typeWidening does nothing without mergeSchema=true; set both, or neither."]
 
 
 def _watermark_problems(given: Given) -> list[str]:

@@ -6,7 +6,7 @@ column, a string too long for its column) is checked batch by batch, before the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paimon_sink.core.errors import SchemaMismatchError
-from paimon_sink.core.nested import has_not_null, is_list, nested_nulls, promise
+from paimon_sink.core.nested import has_not_null, in_order_of, is_list, nested_nulls, promise
 
 __all__ = [
     "FIELD_ID",
@@ -23,6 +23,7 @@ __all__ = [
     "align",
     "as_schema",
     "cast_problem",
+    "field_type_name",
     "file_schema",
     "length_limit",
     "sql_type",
@@ -117,16 +118,18 @@ class Alignment:
         array = batch.column(column.source)
         if not column.target.nullable and array.null_count:
             raise self._refused(column.target.name, "has a null, the table's column is not null. Filter or fill it")
-        for path in nested_nulls(array, column.target.type, column.target.name) if column.promises else ():
-            raise self._refused(path, "has a null, the table's field is not null. Filter or fill it")
         if array.type != column.cast_type:
+            # Fields of structs are matched by their names; one that is not there is null.
             try:
-                array = array.cast(column.cast_type, safe=True)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                array = in_order_of(array, column.cast_type).cast(column.cast_type, safe=True)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 raise self._refused(
-                    column.target.name, f"has a value that does not fit {_name(column.target)} ({error}). Cast it"
+                    column.target.name,
+                    f"has a value that does not fit {field_type_name(column.target)} ({error}). Cast it",
                 ) from error
         if column.promises:
+            for path in nested_nulls(array, column.target.type, column.target.name):
+                raise self._refused(path, "has a null, the table's field is not null. Filter or fill it")
             array = promise(array, column.file_type)
         return array if column.limit is None else self._checked_length(array, column.target, *column.limit)
 
@@ -144,8 +147,15 @@ class Alignment:
         return SchemaMismatchError(f"Cannot write to {self.table}: column {column} {problem}.")
 
 
-def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive: bool) -> Alignment:
-    """Match the columns, or refuse with all problems at once."""
+def align(
+    incoming: pa.Schema,
+    target: pa.Schema,
+    *,
+    table: str,
+    case_sensitive: bool,
+    advice: Callable[[], str] = lambda: "",
+) -> Alignment:
+    """Match the columns, or refuse with all problems at once, and with what ``advice`` says of a cure."""
     problems: list[str] = []
     sources = _match(incoming, target, case_sensitive=case_sensitive, problems=problems)
     columns = []
@@ -155,7 +165,7 @@ def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive:
             if not field.nullable:
                 problems.append(f"column {field.name} is missing and the table's column is not null. Add it")
         else:
-            problem = cast_problem(incoming.field(position).type, field.type)
+            problem = cast_problem(incoming.field(position).type, field.type, by_name=True)
             if problem is not None:
                 problems.append(
                     f"column {field.name}{problem[0]} is {type_name(problem[1])}, the table has "
@@ -163,7 +173,7 @@ def align(incoming: pa.Schema, target: pa.Schema, *, table: str, case_sensitive:
                 )
         columns.append(_Column(field, position))
     if problems:
-        raise SchemaMismatchError(f"Cannot write to {table}: {'; '.join(problems)}.")
+        raise SchemaMismatchError(f"Cannot write to {table}: {'; '.join(problems)}.{advice()}")
     return Alignment(table, tuple(columns))
 
 
@@ -192,22 +202,41 @@ def _match(incoming: pa.Schema, target: pa.Schema, *, case_sensitive: bool, prob
 _Problem = tuple[str, pa.DataType, pa.DataType]
 
 
-def cast_problem(source: pa.DataType, target: pa.DataType, path: str = "") -> _Problem | None:
-    """None when every value of ``source`` is kept by ``target``; else where it is not, and the two types there."""
+def cast_problem(source: pa.DataType, target: pa.DataType, path: str = "", *, by_name: bool = False) -> _Problem | None:
+    """None when every value of ``source`` is kept by ``target``; else where it is not, and the two types there.
+
+    Structs have the same fields in the same order. With ``by_name`` they are matched by name, and the target may have
+    nullable ones beside: for rows, of which a name says what they are, and not for files, in which a name may be old.
+    """
     if source == target or _is_safe(source, target):
         return None
     if pa.types.is_struct(source) and pa.types.is_struct(target):
-        if [field.name for field in source] != [field.name for field in target]:
+        matched = _matched_fields(source, target, by_name=by_name)
+        if matched is None:
             return (path, source, target)
-        pairs = [(f".{mine.name}", mine.type, theirs.type) for mine, theirs in zip(source, target, strict=True)]
+        pairs = [(f".{mine.name}", mine.type, theirs.type) for mine, theirs in matched]
     elif is_list(source) and is_list(target):
         pairs = [("[]", source.value_type, target.value_type)]
     elif pa.types.is_map(source) and pa.types.is_map(target):
         pairs = [(".key", source.key_type, target.key_type), (".value", source.item_type, target.item_type)]
     else:
         return (path, source, target)
-    problems = (cast_problem(mine, theirs, path + step) for step, mine, theirs in pairs)
+    problems = (cast_problem(mine, theirs, path + step, by_name=by_name) for step, mine, theirs in pairs)
     return next((problem for problem in problems if problem is not None), None)
+
+
+def _matched_fields(
+    source: pa.StructType, target: pa.StructType, *, by_name: bool
+) -> list[tuple[pa.Field, pa.Field]] | None:
+    """The fields of two structs that belong together. None where some of them do not."""
+    names, theirs = [field.name for field in source], {field.name: field for field in target}
+    if names == list(theirs):
+        return list(zip(source, target, strict=True))
+    is_whole = set(names) <= theirs.keys() and len(set(names)) == len(names) and len(theirs) == target.num_fields
+    missing = [field for name, field in theirs.items() if name not in names]
+    if not by_name or not is_whole or not all(field.nullable for field in missing):
+        return None
+    return [(field, theirs[field.name]) for field in source]
 
 
 def _is_safe(source: pa.DataType, target: pa.DataType) -> bool:
@@ -265,8 +294,10 @@ def _is_bytes(data_type: pa.DataType) -> bool:
     return bool(types.is_binary(data_type) or types.is_large_binary(data_type) or types.is_fixed_size_binary(data_type))
 
 
-def _name(field: pa.Field) -> str:
-    return sql_type(field) or type_name(field.type)
+def field_type_name(field: pa.Field) -> str:
+    """The type as Spark users write it, with its length where it has one."""
+    named = sql_type(field)
+    return type_name(field.type) if named is None else named.lower()
 
 
 _SPARK_NAMES = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-__all__ = ["OF_FOLLOWERS", "OF_ROLLBACKS", "Step", "listen", "listening", "reached"]
+__all__ = ["OF_FOLLOWERS", "OF_PLANNING", "OF_ROLLBACKS", "Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
@@ -36,6 +36,9 @@ class Step(Enum):
     HEAD_SET_BACK = "head set back"
     SNAPSHOT_TAKEN_BACK = "snapshot taken back"
     TAG_TAKEN_BACK = "tag taken back"
+    BEFORE_SCHEMA_PUT = "before schema put"
+    AFTER_SCHEMA_PUT = "after schema put"
+    BEFORE_SCHEMA_READ_BACK = "before schema read-back"
 
 
 OF_FOLLOWERS = frozenset({Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON})
@@ -43,6 +46,9 @@ OF_FOLLOWERS = frozenset({Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOV
 
 OF_ROLLBACKS = frozenset({Step.HEAD_SET_BACK, Step.SNAPSHOT_TAKEN_BACK, Step.TAG_TAKEN_BACK})
 """Where rolling a table back is. No write comes there."""
+
+OF_PLANNING = (Step.BEFORE_SCHEMA_PUT, Step.AFTER_SCHEMA_PUT, Step.BEFORE_SCHEMA_READ_BACK)
+"""Where a write is that changes the columns of its table, before the first row. No other write comes there."""
 
 StepHook = Callable[[Step], None]
 _listener: StepHook | None = None

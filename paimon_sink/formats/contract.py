@@ -7,6 +7,7 @@ A format opens or creates a :class:`Table`. A table is what it is (identity, sch
 * ``commits``: what the coordinator publishes through (:class:`Commits`, :class:`Commit`, :class:`Prepared`);
 * ``scans``: reading a snapshot or a range of them (:class:`Scans`, :class:`SnapshotScan`);
 * ``upkeep``: history, expiry and audits (:class:`Upkeep`);
+* ``evolution``: changes its columns (:class:`~paimon_sink.formats.evolution.Evolution`);
 * ``consumers``: who follows the table, and what expiry keeps for them (:class:`Consumers`);
 * ``refs``: what listeners do, tags and the catalog's list of partitions; and rolling back (:class:`Refs`);
 * ``branches``: other lines of the table, where the format has them (:class:`Branches`);
@@ -34,6 +35,7 @@ from paimon_sink.core.errors import CommitConflictError, PwcError, UnsupportedTa
 from paimon_sink.core.messages import DataFile
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.audit import Audit
+from paimon_sink.formats.evolution import Evolution
 from paimon_sink.formats.expiry import ExpirySource, TableRetention
 from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry
 from paimon_sink.formats.lineage import Consumers, Lineage
@@ -350,6 +352,8 @@ class Table:
     """None: the format cannot keep anything for those who follow a table."""
     branches: Branches | None = None
     """None: the format has none that share the table's files."""
+    evolution: Evolution | None = None
+    """None: the format does not offer to show or change its columns."""
 
     def full_path(self, path: str) -> str:
         """The whole path of a file that is named relative to the table. One elsewhere has its whole path already."""

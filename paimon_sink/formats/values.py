@@ -177,6 +177,8 @@ class SnapshotInfo:
     """Data files it brought in and their bytes, as the snapshot states it in the format's own words."""
     bytes_added: int | None = None
     watermark_ms: int | None = None
+    schema_id: int | None = None
+    """Of its columns. None where the snapshot does not say."""
 
     @property
     def is_rewrite(self) -> bool:

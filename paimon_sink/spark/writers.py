@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,6 +48,8 @@ class _Writer:
     def check_plan(self) -> None:
         """What can be refused while the write is planned."""
         self._sink.check(self._arrow_schema())
+        # It goes to the tasks as it is now.
+        self._sink = replace(self._sink, is_checked=True)
 
     def write(self, iterator: Iterator[RecordBatch]) -> PwcCommitMessage:
         cheapen_worker_reuse()

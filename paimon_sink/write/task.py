@@ -45,12 +45,14 @@ def write_task(
     planned: Moment | None = None,
     compact: bool = False,
     admit: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
+    advice: Callable[[], str] = lambda: "",
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can.
 
-    ``admit`` sees the rows as the table will have them, and raises where some may not go in.
+    ``admit`` sees the rows as the table will have them, and raises where some may not go in. ``advice`` is what the
+    error says last where the rows do not fit.
     """
-    alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive)
+    alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive, advice=advice)
     attempt = TaskAttempt(
         table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
     )

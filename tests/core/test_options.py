@@ -309,7 +309,6 @@ def test_an_empty_value_is_refused_by_name(key: str, blank: str) -> None:
         ("ledger.retention", "99999999d", "from 1h"),
         ("compression", "zip", "must be zstd"),
         ("partitionOverwriteMode", "both", "must be static or dynamic"),
-        ("mergeSchema", "true", "not available yet. Add the column"),
         ("mergeSchema", "maybe", "must be true or false"),
         ("watermarkColumn", "ts, at", "must be one column"),
         ("watermarkColumn", "days(ts)", "must be one column"),

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from paimon_sink.commit.coordinator import Bounds
-from paimon_sink.core.errors import CommitUnknownError, PwcError, TableChangedError
+from paimon_sink.core.errors import (
+    CommitUnknownError,
+    PwcError,
+    SchemaMismatchError,
+    TableChangedError,
+    UnsupportedTableError,
+)
 from paimon_sink.core.steps import Step, listening
+from paimon_sink.maintain.schema import read_schema
 from tests.rest_server import RestCatalogServer
 from tests.support import foreign
 from tests.support.batches import coordinator, write_plan
+from tests.support.evolving import append, with_note
 from tests.support.lake import Lake, rows
 
 
@@ -126,3 +135,16 @@ def test_a_path_and_a_catalog_contradict_each_other(rest_lake: Lake) -> None:
 def test_a_catalog_of_another_kind_is_refused_by_name(local_lake: Lake) -> None:
     with pytest.raises(PwcError, match=r"catalog\.type=hive"):
         local_lake.with_options(**{"catalog.type": "hive"}).write(rows(1))
+
+
+def test_columns_are_not_changed_through_a_rest_catalog(rest_lake: Lake) -> None:
+    rest_lake.append(0, rows(1))
+
+    with pytest.raises(UnsupportedTableError, match="alters a table whatever it has become meanwhile"):
+        append(rest_lake, 1, with_note(2))
+    with pytest.raises(SchemaMismatchError, match=r"column note is not in the table\. Drop it, or add it .* first\.$"):
+        append(rest_lake, 1, with_note(2), merge=False)
+
+    append(rest_lake, 1, pa.table({"id": [2]}))
+    assert rest_lake.ids() == [1, 2]
+    assert [column.path for column in read_schema(rest_lake.open()).today.columns] == [("id",), ("day",)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.mutants.columns import COLUMN_MUTANTS
 from tests.mutants.compaction import COMPACTION_MUTANTS
 from tests.mutants.deleting import DELETING_MUTANTS
 from tests.mutants.files import FILES_MUTANTS
@@ -467,6 +468,7 @@ MUTANTS = (
     *WHERE_MUTANTS,
     *READS_MUTANTS,
     *ROW_GROUP_MUTANTS,
+    *COLUMN_MUTANTS,
     *COMPACTION_MUTANTS,
     *DELETING_MUTANTS,
     *FILES_MUTANTS,

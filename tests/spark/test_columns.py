@@ -240,13 +240,6 @@ def test_a_value_too_long_for_its_column_is_refused(spark: SparkSession, local_l
     assert len(warehouse_files(local_lake)) > len(files)
 
 
-def test_merge_schema_says_that_it_is_not_available(spark: SparkSession, orders: Lake) -> None:
-    with pytest.raises(AnalysisException) as refused:
-        save(spark.sql("SELECT 1L AS id, 2 AS extra"), orders, mergeSchema="true")
-
-    assert "OptionError: mergeSchema must be false, since it is not available yet." in first_lines(refused.value)
-
-
 def test_columns_of_any_name_round_trip(spark: SparkSession, local_lake: Lake) -> None:
     names = ["with.dot", "with space", "with`tick", "it's", '"quoted"', "größe", "日", "../up", "a=b", "50%", "a,b;(c)"]
     schema = t.StructType([t.StructField(name, t.StringType()) for name in names])

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from paimon_sink.core.steps import OF_FOLLOWERS, OF_ROLLBACKS, Step, listen
+from paimon_sink.core.steps import OF_FOLLOWERS, OF_PLANNING, OF_ROLLBACKS, Step, listen
 from paimon_sink.read.scan import ReadTask
 from paimon_sink.read.scan import rows as rows_of
 from tests.support.compaction import compact
 from tests.support.deleting import delete
+from tests.support.evolving import append, with_note
 from tests.support.lake import Lake, rows
 from tests.support.processes import CONTEXT
 
@@ -28,12 +29,13 @@ __all__ = [
     "killed_compaction",
     "killed_delete",
     "killed_driver",
+    "killed_job_that_changes_columns",
     "killed_reader",
     "killed_task",
 ]
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
-COMMIT_STEPS = tuple(step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS, *OF_ROLLBACKS})
+COMMIT_STEPS = tuple(step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS, *OF_PLANNING, *OF_ROLLBACKS})
 TELL_STEPS = (Step.BEFORE_NOTIFY, Step.NOTIFIED)
 """Of a commit. A compaction is nothing to tell of."""
 RETURNED = None
@@ -92,6 +94,11 @@ def killed_delete(lake: Lake, step: Step | None) -> None:
     _kill(_delete, lake, None, step)
 
 
+def killed_job_that_changes_columns(lake: Lake, batch: Batch, step: Step | None) -> None:
+    """Let one process plan a batch whose rows have a new column, write and commit it, and die on the way."""
+    _kill(_plan_write_and_commit, lake, batch, step)
+
+
 def _kill(run: Callable[[Lake, Any, Step | None], None], lake: Lake, batch: Batch | None, step: Step | None) -> None:
     victim = CONTEXT.Process(target=run, args=(lake, batch, step), daemon=True)
     victim.start()
@@ -121,6 +128,13 @@ def _commit(lake: Lake, batch: Batch, step: Step | None) -> None:
     else:
         listen(_die_at(step))
     lake.commit(batch.number, *messages)
+    if step is RETURNED:
+        _die()
+
+
+def _plan_write_and_commit(lake: Lake, batch: Batch, step: Step | None) -> None:
+    listen(_die_at(step))
+    append(lake, batch.number, with_note(*batch.ids))
     if step is RETURNED:
         _die()
 

@@ -76,12 +76,23 @@ class WriteOptions(OptionGroup):
     )
     merge_schema: bool = option(
         "mergeSchema",
-        parse=values.never_true_yet(
-            "Add the column to the table first, with ALTER TABLE in another engine or with pypaimon, then write again."
-        ),
+        parse=values.boolean,
         default="false",
-        doc="Add new columns and widen types. Not available yet: only `false`.",
-        example="false",
+        doc=(
+            "Add the DataFrame's new columns and nested fields to the table, nullable, while the write is planned "
+            "([changing a table](changing.md#add-columns))."
+        ),
+        example="true",
         purposes=WRITES,
-        section=Section.PROMISED,
+    )
+    type_widening: bool = option(
+        "mergeSchema.typeWidening",
+        parse=values.boolean,
+        default="false",
+        doc=(
+            "With `mergeSchema`, also widen types: whole numbers, float to double, more decimal digits at the same "
+            "scale, longer varchar ([changing a table](changing.md#widen-a-type))."
+        ),
+        example="true",
+        purposes=WRITES,
     )

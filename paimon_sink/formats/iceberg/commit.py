@@ -84,10 +84,11 @@ class IcebergCommit(Commit[IcebergHead]):
             assert self._checked is not None
         metadata = head.native.metadata
         schemas = {schema.schema_id: schema for schema in metadata.schemas}
+        fixed = {part.source_id for part in metadata.spec().fields}
         problems = [
             f"its schema {schema_id} was removed"
             if schema_id not in schemas
-            else keeps_all_columns(schemas[schema_id], metadata.schema())
+            else keeps_all_columns(schemas[schema_id], metadata.schema(), fixed=fixed)
             for schema_id in sorted(self._plan.schema_ids - {metadata.current_schema_id})
         ]
         problems += changes_since(

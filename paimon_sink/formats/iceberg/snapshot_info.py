@@ -43,6 +43,7 @@ def snapshot_info(snapshot: Snapshot) -> IcebergSnapshotInfo:
         files_added=_number(properties.get("added-data-files")),
         bytes_added=_number(properties.get("added-files-size")),
         watermark_ms=watermark_of(properties),
+        schema_id=snapshot.schema_id,
     )
 
 

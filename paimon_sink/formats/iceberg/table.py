@@ -16,6 +16,7 @@ from paimon_sink.formats.iceberg.capabilities import CAPABILITIES
 from paimon_sink.formats.iceberg.catalogs import Tables
 from paimon_sink.formats.iceberg.commits import IcebergCommits
 from paimon_sink.formats.iceberg.consumers import IcebergConsumers
+from paimon_sink.formats.iceberg.evolution import IcebergEvolution
 from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.files import IcebergFiles
 from paimon_sink.formats.iceberg.handle import IcebergHandle
@@ -65,6 +66,7 @@ class IcebergTable(Table):
                 temp_file_path=temp_file_path,
                 cache_file_path=partial(cache_file_path, branch=branch),
             ),
+            evolution=IcebergEvolution(handle),
             native=native,
             branch=branch,
         )

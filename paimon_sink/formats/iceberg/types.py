@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from itertools import count
 
 import pyarrow as pa
@@ -67,7 +67,12 @@ def iceberg_schema(schema: pa.Schema, *, table: str) -> Schema:
     # Ids of the columns first, as every Iceberg writer numbers them.
     top = [next(ids) for _ in schema]
     fields = [
-        NestedField(field_id, field.name, _iceberg(field.type, field.name, ids, table), required=not field.nullable)
+        NestedField(
+            field_id,
+            field.name,
+            iceberg_type(field.type, field.name, ids, f"create {table}"),
+            required=not field.nullable,
+        )
         for field_id, field in zip(top, schema, strict=True)
     ]
     try:
@@ -104,7 +109,8 @@ def _children(data_type: pa.DataType) -> list[pa.Field]:
     return []
 
 
-def _iceberg(data_type: pa.DataType, path: str, ids: Iterator[int], table: str) -> IcebergType:
+def iceberg_type(data_type: pa.DataType, path: str, ids: Iterator[int], doing: str) -> IcebergType:
+    """What a column or field becomes. ``doing`` is what the sentence of a refusal says: ``create sales.orders``."""
     types = pa.types
     if data_type in _TO_ICEBERG:
         return _TO_ICEBERG[data_type]
@@ -117,15 +123,15 @@ def _iceberg(data_type: pa.DataType, path: str, ids: Iterator[int], table: str) 
     if types.is_list(data_type) or types.is_large_list(data_type):
         child = data_type.value_field
         element_id = next(ids)
-        element = _iceberg(child.type, f"{path}[]", ids, table)
+        element = iceberg_type(child.type, f"{path}[]", ids, doing)
         return ListType(element_id=element_id, element_type=element, element_required=not child.nullable)
     if types.is_map(data_type):
         key_id, value_id = next(ids), next(ids)
         return MapType(
             key_id=key_id,
-            key_type=_iceberg(data_type.key_type, f"{path}.key", ids, table),
+            key_type=iceberg_type(data_type.key_type, f"{path}.key", ids, doing),
             value_id=value_id,
-            value_type=_iceberg(data_type.item_type, f"{path}.value", ids, table),
+            value_type=iceberg_type(data_type.item_type, f"{path}.value", ids, doing),
             value_required=not data_type.item_field.nullable,
         )
     if types.is_struct(data_type) and data_type.num_fields > 0:
@@ -135,14 +141,14 @@ def _iceberg(data_type: pa.DataType, path: str, ids: Iterator[int], table: str) 
                 NestedField(
                     number,
                     child.name,
-                    _iceberg(child.type, f"{path}.{child.name}", ids, table),
+                    iceberg_type(child.type, f"{path}.{child.name}", ids, doing),
                     required=not child.nullable,
                 )
                 for number, child in numbered
             )
         )
     raise SchemaMismatchError(
-        f"Cannot create {table}: column {path} has type {data_type}, which Iceberg tables of version 2 do not have. "
+        f"Cannot {doing}: column {path} has type {data_type}, which Iceberg tables of version 2 do not have. "
         "Cast or drop it."
     )
 
@@ -158,13 +164,14 @@ def arrow_schema(schema: Schema, *, table: str) -> pa.Schema:
 def _arrow_field(field: NestedField, path: str, table: str) -> pa.Field:
     return pa.field(
         field.name,
-        _arrow(field.field_type, path, table),
+        arrow_type(field.field_type, path, table),
         nullable=not field.required,
         metadata={FIELD_ID: str(field.field_id).encode("ascii")},
     )
 
 
-def _arrow(data_type: IcebergType, path: str, table: str) -> pa.DataType:
+def arrow_type(data_type: IcebergType, path: str, table: str) -> pa.DataType:
+    """The type of a column of the table, as Arrow has it."""
     if data_type in _TO_ARROW:
         return _TO_ARROW[data_type]
     if isinstance(data_type, DecimalType):
@@ -198,17 +205,44 @@ def has_same_ids(file: pa.DataType, table: pa.DataType) -> bool:
     )
 
 
-def keeps_all_columns(old: Schema, new: Schema) -> str | None:
-    """None when files written with ``old`` lose nothing under ``new``: at most optional columns were added."""
-    after = {field.field_id: field for field in new.fields}
-    for field in old.fields:
+def keeps_all_columns(old: Schema, new: Schema, *, fixed: Set[int] = frozenset()) -> str | None:
+    """None when files written with ``old`` lose nothing under ``new``: at most it has more, and what it has is wider.
+
+    ``fixed`` are the ids of columns that partitions are made of: they are what they were.
+    """
+    return _loss(old.fields, new.fields, "column ", fixed)
+
+
+def _loss(old: Sequence[NestedField], new: Sequence[NestedField], where: str, fixed: Set[int]) -> str | None:
+    after = {field.field_id: field for field in new}
+    for field in old:
         now = after.pop(field.field_id, None)
         if now is None:
-            return f"column {field.name} was dropped"
-        # The text of a nested type has the names and ids of all its fields in it.
-        if now.name != field.name or str(now.field_type) != str(field.field_type):
-            return f"column {field.name} {field.field_type} became {now.name} {now.field_type}"
+            return f"{where}{field.name} was dropped"
+        if field.field_id in fixed:
+            is_kept = now.field_type == field.field_type
+        else:
+            is_kept = _keeps_values(field.field_type, now.field_type, fixed)
+        if now.name != field.name or not is_kept:
+            return f"{where}{field.name} {field.field_type} became {now.name} {now.field_type}"
         if now.required and not field.required:
-            return f"column {field.name} became not null"
+            return f"{where}{field.name} became not null"
     required = [field.name for field in after.values() if field.required]
-    return f"the not-null column {required[0]} was added" if required else None
+    return f"the not-null {where}{required[0]} was added" if required else None
+
+
+def _keeps_values(old: IcebergType, new: IcebergType, fixed: Set[int]) -> bool:
+    """Whether every value of ``old`` is the same one under ``new``. What is inside a type is found by its ids."""
+    match old, new:
+        case StructType(), StructType():
+            return _loss(old.fields, new.fields, "", fixed) is None
+        case ListType(), ListType():
+            return _loss([old.element_field], [new.element_field], "", fixed) is None
+        case MapType(), MapType():
+            pairs = ((old.key_field, new.key_field), (old.value_field, new.value_field))
+            return all(_loss([then], [now], "", fixed) is None for then, now in pairs)
+        case DecimalType(), DecimalType():
+            return old.scale == new.scale and old.precision <= new.precision
+        case (IntegerType(), LongType()) | (FloatType(), DoubleType()):
+            return True
+    return bool(old == new)

@@ -6,7 +6,7 @@ frozen Python values, a commit is a compare-and-swap, data files are real Parque
 * ``lake``: the lakes that are open, and hands on their tables: roll back, drop, lose the ledger;
 * ``format``: options to tables; ``table``: one open table in its parts; ``handle``: what these parts share;
 * ``state``: the snapshots, tags and claims of a table, and every change of them, under one lock;
-* ``columns``: the columns of a table, then and now;
+* ``columns``: the columns of a table, then and now; ``evolution``: changes of them;
 * ``store``: the files of a table, with ages by the clock of its lake;
 * ``files``: where data files lie and how they are described; ``scans``: reading them again;
 * ``commits``: head and ledger, build, put; ``refs``: tags; ``upkeep``: history, expiry, audits.

@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(
     mark_done=YES,
     tags=YES,
     table_kinds=yes("append tables"),
-    merge_schema=no("refused, not built yet"),
+    merge_schema=YES,
 )
 FORMAT = RegisteredFormat(
     capabilities=CAPABILITIES,

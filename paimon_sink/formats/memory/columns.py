@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from paimon_sink.core.errors import SchemaMismatchError
+from paimon_sink.core.evolve import is_wider
+from paimon_sink.core.nested import is_list
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,46 @@ class Columns:
             if name is None:
                 return f"column {field.name} was dropped"
             now = self.schema.field(name)
-            if (now.name, now.type) != (field.name, field.type):
+            if now.name != field.name or not _keeps_values(field, now):
                 return f"column {field.name} {field.type} became {now.name} {now.type}"
         added = [field for field in self.schema if self.id_of(field.name) not in older.ids]
         required = [field.name for field in added if not field.nullable]
         return f"the not-null column {required[0]} was added" if required else None
+
+
+def _keeps_values(old: pa.Field, new: pa.Field) -> bool:
+    """Whether every value of ``old`` is the same one under ``new``. What is inside a type is known by its name."""
+    if old.nullable and not new.nullable:
+        return False
+    before, after = old.type, new.type
+    if pa.types.is_struct(before) and pa.types.is_struct(after):
+        now = {field.name: field for field in after}
+        kept = all(field.name in now and _keeps_values(field, now[field.name]) for field in before)
+        added = now.keys() - {field.name for field in before}
+        return kept and all(now[name].nullable for name in added)
+    if is_list(before) and is_list(after):
+        return _keeps_values(before.value_field, after.value_field)
+    if pa.types.is_map(before) and pa.types.is_map(after):
+        return bool(before.key_type == after.key_type) and _keeps_values(before.item_field, after.item_field)
+    return bool(before == after) or is_wider(new, than=old, unlimited=True)
+
+
+def check_column(data_type: pa.DataType, path: str, *, doing: str) -> None:
+    """Refuse what no data file can hold. ``doing`` is what the sentence says: ``create sales.orders``."""
+    if pa.types.is_struct(data_type) and not data_type.num_fields:
+        raise SchemaMismatchError(
+            f"Cannot {doing}: column {path} is a struct without fields, which no data file can hold. Give it "
+            "one, or drop the column."
+        )
+    for inner, name in _inner_types(data_type):
+        check_column(inner, f"{path}{name}", doing=doing)
+
+
+def _inner_types(data_type: pa.DataType) -> Iterator[tuple[pa.DataType, str]]:
+    """The types in a type, each with what its path goes on with."""
+    if pa.types.is_struct(data_type):
+        yield from ((field.type, f".{field.name}") for field in data_type)
+    elif pa.types.is_map(data_type):
+        yield from ((data_type.key_type, ".key"), (data_type.item_type, ".value"))
+    elif pa.types.is_list(data_type) or pa.types.is_large_list(data_type) or pa.types.is_fixed_size_list(data_type):
+        yield data_type.value_type, "[]"

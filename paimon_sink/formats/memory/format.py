@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.formats.contract import Format, Table
+from paimon_sink.formats.memory.columns import check_column
 from paimon_sink.formats.memory.lake import lake_of, table_location
 from paimon_sink.formats.memory.table import MemoryTable
 
@@ -28,7 +29,7 @@ class MemoryFormat(Format):
         location = _location(options)
         lake = lake_of(location)
         for field in schema:
-            _check_column(field.type, field.name, table=options.label)
+            check_column(field.type, field.name, doing=f"create {options.label}")
         for column in partition_columns:
             _check_partition_column(schema.field(column), table=options.label)
         state = lake.create_at(location, schema, partition_columns)
@@ -42,26 +43,6 @@ def _location(options: TableOptions) -> str:
     if options.path is not None:
         return options.path.rstrip("/")
     return table_location(options.warehouse or "", options.database, options.table)
-
-
-def _check_column(data_type: pa.DataType, path: str, *, table: str) -> None:
-    if pa.types.is_struct(data_type) and not data_type.num_fields:
-        raise SchemaMismatchError(
-            f"Cannot create {table}: column {path} is a struct without fields, which no data file can hold. Give it "
-            "one, or drop the column."
-        )
-    for inner, name in _inner_types(data_type):
-        _check_column(inner, f"{path}{name}", table=table)
-
-
-def _inner_types(data_type: pa.DataType) -> Iterator[tuple[pa.DataType, str]]:
-    """The types in a type, each with what its path goes on with."""
-    if pa.types.is_struct(data_type):
-        yield from ((field.type, f".{field.name}") for field in data_type)
-    elif pa.types.is_map(data_type):
-        yield from ((data_type.key_type, ".key"), (data_type.item_type, ".value"))
-    elif pa.types.is_list(data_type) or pa.types.is_large_list(data_type) or pa.types.is_fixed_size_list(data_type):
-        yield data_type.value_type, "[]"
 
 
 def _check_partition_column(field: pa.Field, *, table: str) -> None:

@@ -8,6 +8,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.memory.capabilities import CAPABILITIES
 from paimon_sink.formats.memory.commits import MemoryCommits
 from paimon_sink.formats.memory.consumers import MemoryConsumers
+from paimon_sink.formats.memory.evolution import MemoryEvolution
 from paimon_sink.formats.memory.files import MemoryDataFiles
 from paimon_sink.formats.memory.handle import MemoryHandle
 from paimon_sink.formats.memory.refs import MemoryRefs
@@ -53,5 +54,6 @@ class MemoryTable(Table):
             capabilities=CAPABILITIES,
             side_files=SideFiles(label, handle.store, state.location),
             consumers=MemoryConsumers(state),
+            evolution=MemoryEvolution(handle),
             state=state,
         )

@@ -48,6 +48,7 @@ def snapshot_info(snapshot: Snapshot) -> MemorySnapshotInfo:
         files_added=len(snapshot.added),
         bytes_added=sum(file.size_bytes for file in snapshot.added),
         watermark_ms=snapshot.watermark_ms,
+        schema_id=snapshot.schema_id,
         snapshot=snapshot,
     )
 

@@ -45,7 +45,7 @@ CAPABILITIES = Capabilities(
     data_elsewhere=NOT_APPLICABLE,
     position_deletes=NOT_APPLICABLE,
     equality_deletes=NOT_APPLICABLE,
-    merge_schema=no("refused, not built yet"),
+    merge_schema=yes("yes; not through a REST catalog (8)"),
     highest_identifier_marks="Paimon's own mark for batch commits",
 )
 FORMAT = RegisteredFormat(

@@ -27,6 +27,7 @@ from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.together import together
 from paimon_sink.formats.paimon.catalog_options import REST, catalog_settings
 from paimon_sink.formats.paimon.entries import ADD
+from paimon_sink.formats.paimon.evolution import PaimonEvolution
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.refs import PaimonRefs
 from paimon_sink.formats.paimon.schemas import SchemaFiles
@@ -137,6 +138,7 @@ class RestTables:
             identity=identity,
             compression=compression,
             refs=_RestRefs,
+            evolution=_RestEvolution,
         )
 
     def create(self, schema: Schema) -> None:
@@ -181,6 +183,12 @@ class _RestRefs(PaimonRefs):
                 f"The REST catalog of {self.label} did not take the partition {dict(values)} "
                 f"({type(error).__name__}: {str(error)[:300]})."
             ) from error
+
+
+class _RestEvolution(PaimonEvolution):
+    """Columns as the catalog tells them. Two writers who widen one could undo each other's change."""
+
+    refusal = "a Paimon REST catalog alters a table whatever it has become meanwhile"
 
 
 @contextmanager

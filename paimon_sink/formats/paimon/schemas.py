@@ -6,15 +6,19 @@ import hashlib
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pypaimon.schema.data_types import ArrayType, AtomicType, DataField, DataType, MapType, RowType
 from pypaimon.schema.schema_manager import SchemaManager
 from pypaimon.schema.table_schema import TableSchema
 
 from paimon_sink.core.errors import CorruptTableError, TableChangedError
+from paimon_sink.core.evolve import is_wider
 from paimon_sink.core.strict_json import is_text, read_json
 from paimon_sink.core.together import together
 from paimon_sink.formats.paimon.file_io import StoreFileIO
 from paimon_sink.formats.paimon.numbered import numbers
+from paimon_sink.formats.paimon.types import arrow_field
 from paimon_sink.storage.store import Store
 
 _LONGEST_REASON = 300
@@ -57,6 +61,13 @@ class SchemaFiles:
 
     def read(self, schema_id: int) -> TableSchema:
         return self._parsed(schema_id, self._raw(schema_id))
+
+    def read_raw(self, schema_id: int) -> dict[str, Any]:
+        """Everything that the file says, also what is not for us."""
+        raw = self._raw(schema_id)
+        self._parsed(schema_id, raw)
+        body: dict[str, Any] = read_json(raw)
+        return body
 
     def _parsed(self, schema_id: int, raw: bytes) -> TableSchema:
         try:
@@ -106,15 +117,40 @@ def _checked(schema: TableSchema) -> TableSchema:
 
 
 def keeps_all_columns(old: TableSchema, new: TableSchema) -> str | None:
-    """None when files written with ``old`` lose nothing under ``new``: at most nullable columns were added."""
+    """None when files written with ``old`` lose nothing under ``new``: it has more at most, or what is wider."""
     if old.partition_keys != new.partition_keys:
         return "the partition columns changed"
-    after = {field.id: field for field in new.fields}
-    for field in old.fields:
+    return _loss(old.fields, new.fields, "column ", old.partition_keys)
+
+
+def _loss(old: Sequence[DataField], new: Sequence[DataField], where: str, keys: Sequence[str] = ()) -> str | None:
+    after = {field.id: field for field in new}
+    for field in old:
         now = after.pop(field.id, None)
         if now is None:
-            return f"column {field.name} was dropped"
-        if now.name != field.name or str(now.type) != str(field.type):
-            return f"column {field.name} {field.type} became {now.name} {now.type}"
+            return f"{where}{field.name} was dropped"
+        is_kept = now.type == field.type if field.name in keys else _keeps_values(field.type, now.type)
+        if now.name != field.name or not is_kept:
+            return f"{where}{field.name} {field.type} became {now.name} {now.type}"
     required = [field.name for field in after.values() if not field.type.nullable]
-    return f"the not-null column {required[0]} was added" if required else None
+    return f"the not-null {where}{required[0]} was added" if required else None
+
+
+def _keeps_values(old: DataType, new: DataType) -> bool:
+    """Whether every value of ``old`` is the same one under ``new``. What is inside a type is found by its ids."""
+    if old.nullable and not new.nullable:
+        return False
+    if isinstance(old, RowType) and isinstance(new, RowType):
+        return _loss(old.fields, new.fields, "") is None
+    if isinstance(old, ArrayType) and isinstance(new, ArrayType):
+        return _keeps_values(old.element, new.element)
+    if isinstance(old, MapType) and isinstance(new, MapType):
+        return _keeps_values(old.key, new.key) and _keeps_values(old.value, new.value)
+    if isinstance(old, AtomicType) and isinstance(new, AtomicType):
+        return old.type.upper() == new.type.upper() or _is_wider(old, new)
+    return type(old) is type(new) and str(old) == str(new)
+
+
+def _is_wider(old: AtomicType, new: AtomicType) -> bool:
+    then, now = (arrow_field(DataField(0, "", kind), "the table") for kind in (old, new))
+    return is_wider(now, than=then, unlimited=True)

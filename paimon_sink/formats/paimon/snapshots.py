@@ -204,6 +204,7 @@ def snapshot_info(snapshot: Snapshot) -> PaimonSnapshotInfo:
         rows_added=snapshot.delta_record_count,
         properties=properties,
         watermark_ms=watermark_of(snapshot),
+        schema_id=snapshot.schema_id,
         snapshot=snapshot,
     )
 

@@ -11,6 +11,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.paimon.capabilities import CAPABILITIES
 from paimon_sink.formats.paimon.commits import PaimonCommits
 from paimon_sink.formats.paimon.consumers import PaimonConsumers
+from paimon_sink.formats.paimon.evolution import PaimonEvolution
 from paimon_sink.formats.paimon.files import PaimonFiles
 from paimon_sink.formats.paimon.handle import PaimonHandle
 from paimon_sink.formats.paimon.refs import PaimonRefs
@@ -39,6 +40,7 @@ class PaimonTable(Table):
         identity: str,
         compression: str | None,
         refs: Callable[[PaimonHandle], PaimonRefs] = PaimonRefs,
+        evolution: Callable[[PaimonHandle], PaimonEvolution] = PaimonEvolution,
     ) -> PaimonTable:
         handle = PaimonHandle.of(
             native, label=label, store=store, schemas=schemas, snapshots=snapshots, identity=identity
@@ -60,6 +62,7 @@ class PaimonTable(Table):
             capabilities=CAPABILITIES,
             side_files=SideFiles(label, store, handle.location),
             consumers=PaimonConsumers(store, handle.location, snapshots),
+            evolution=evolution(handle),
             handle=handle,
         )
 

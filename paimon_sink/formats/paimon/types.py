@@ -45,19 +45,21 @@ def paimon_fields(schema: pa.Schema, *, table: str) -> list[DataField]:
     counter = AtomicInteger(-1)
     fields = []
     for field in schema:
-        if SpecialFields.is_system_field(field.name) or field.name.startswith("_KEY_"):
-            raise SchemaMismatchError(
-                f"Cannot create {table}: {field.name} is the name of a column of Paimon's own. Rename yours."
-            )
+        check_name(field.name, doing=f"create {table}")
         field_id = counter.increment_and_get()
-        data_type = _paimon_type(field, path=field.name, table=table)
+        data_type = paimon_type(field, path=field.name, doing=f"create {table}")
         fields.append(DataField(field_id, field.name, reassign_field_id(data_type, counter)))
     return fields
 
 
+def check_name(name: str, *, doing: str) -> None:
+    if SpecialFields.is_system_field(name) or name.startswith("_KEY_"):
+        raise SchemaMismatchError(f"Cannot {doing}: {name} is the name of a column of Paimon's own. Rename yours.")
+
+
 def arrow_schema(fields: list[DataField], *, table: str) -> pa.Schema:
     """The table's columns as Arrow fields; lengths that Arrow cannot say ride in the metadata."""
-    return pa.schema([_arrow_field(field, table) for field in fields])
+    return pa.schema([arrow_field(field, table) for field in fields])
 
 
 def check_partition_column(field: pa.Field, *, table: str) -> None:
@@ -69,7 +71,8 @@ def check_partition_column(field: pa.Field, *, table: str) -> None:
         )
 
 
-def _arrow_field(field: DataField, table: str) -> pa.Field:
+def arrow_field(field: DataField, table: str) -> pa.Field:
+    """A field of the table as an Arrow field."""
     text = str(field.type).upper()
     if any(text.startswith(name.strip()) and not text.startswith("TIMESTAMP") for name in _NOT_WRITABLE):
         raise UnsupportedTableError(
@@ -83,10 +86,28 @@ def _arrow_field(field: DataField, table: str) -> pa.Field:
         raise UnsupportedTableError(
             f"Cannot use {table}: its column {field.name} has type {text}, which is not supported."
         ) from error
-    return pa.field(field.name, data_type, nullable=field.type.nullable, metadata=metadata)
+    return pa.field(field.name, _with_lengths(data_type, field.type), nullable=field.type.nullable, metadata=metadata)
 
 
-def _paimon_type(field: pa.Field, *, path: str, table: str) -> DataType:
+def _with_lengths(data_type: pa.DataType, kind: DataType) -> pa.DataType:
+    """The same type; lengths that Arrow cannot say ride in the metadata of what is inside of it, too."""
+    if isinstance(kind, RowType):
+        return pa.struct([_with_length(data_type.field(at), child.type) for at, child in enumerate(kind.fields)])
+    if isinstance(kind, ArrayType) and pa.types.is_list(data_type):
+        return pa.list_(_with_length(data_type.value_field, kind.element))
+    if isinstance(kind, MapType):
+        return pa.map_(_with_length(data_type.key_field, kind.key), _with_length(data_type.item_field, kind.value))
+    return data_type
+
+
+def _with_length(field: pa.Field, kind: DataType) -> pa.Field:
+    match = _WITH_LENGTH.match(str(kind))
+    made = field.with_type(_with_lengths(field.type, kind))
+    return made.with_metadata({SQL_TYPE: match.group(0).upper().encode("utf-8")}) if match else made
+
+
+def paimon_type(field: pa.Field, *, path: str, doing: str) -> DataType:
+    """What a column or field becomes. ``doing`` is what the sentence of a refusal says: ``create sales.orders``."""
     data_type, nullable = field.type, field.nullable
     named = sql_type(field)
     if named is not None:
@@ -99,24 +120,24 @@ def _paimon_type(field: pa.Field, *, path: str, table: str) -> DataType:
         zone = "" if data_type.tz is None else " WITH LOCAL TIME ZONE"
         return AtomicType(f"TIMESTAMP({_DIGITS[data_type.unit]}){zone}", nullable)
     if pa.types.is_list(data_type) or pa.types.is_large_list(data_type):
-        return ArrayType(nullable, _paimon_type(data_type.value_field, path=f"{path}[]", table=table))
+        return ArrayType(nullable, paimon_type(data_type.value_field, path=f"{path}[]", doing=doing))
     if pa.types.is_map(data_type):
         return MapType(
             nullable,
-            _paimon_type(data_type.key_field, path=f"{path}.key", table=table),
-            _paimon_type(data_type.item_field, path=f"{path}.value", table=table),
+            paimon_type(data_type.key_field, path=f"{path}.key", doing=doing),
+            paimon_type(data_type.item_field, path=f"{path}.value", doing=doing),
         )
     if pa.types.is_struct(data_type):
         if not data_type.num_fields:
             raise SchemaMismatchError(
-                f"Cannot create {table}: column {path} is a struct without fields, which no data file can hold. Give "
+                f"Cannot {doing}: column {path} is a struct without fields, which no data file can hold. Give "
                 "it one, or drop the column."
             )
         children = [
-            DataField(i, child.name, _paimon_type(child, path=f"{path}.{child.name}", table=table))
+            DataField(i, child.name, paimon_type(child, path=f"{path}.{child.name}", doing=doing))
             for i, child in enumerate(data_type)
         ]
         return RowType(nullable, children)
     raise SchemaMismatchError(
-        f"Cannot create {table}: column {path} has type {data_type}, which Paimon does not have. Cast or drop it."
+        f"Cannot {doing}: column {path} has type {data_type}, which Paimon does not have. Cast or drop it."
     )

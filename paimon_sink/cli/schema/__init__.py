@@ -1,0 +1,1 @@
+"""``pwc schema``: what a table's columns are and were, and changes of them."""
