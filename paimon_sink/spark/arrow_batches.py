@@ -6,22 +6,20 @@ Without it, nobody bounds a batch of wide rows but their number: a batch that Ja
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "settings_for"]
 
-log = logging.getLogger(__name__)
-
 MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _UNMEASURED = str(2**31 - 1)
 """Spark's largest value. With any other it measures."""
-_ROWS = "100"
-"""A gigabyte of rows of 10 MB. A column of a batch can hold no more than 1 GiB."""
-_ENOUGH_MIB = 2048
-"""What Java takes for that: 1 GiB, half of it again while it grows, and what is on its way to Python."""
+_MOST_ROWS, _FEWEST_ROWS = 500, 50
+_ROWS_A_MIB = 0.5
+"""Of a task's part of Java's memory: rows of 1 MB then take half of it, and as much again while a batch grows."""
+_THREADS = 8
+"""Tasks that share a JVM, where nobody says how many."""
 _JAVA_MEMORY = "1g"
 """Spark's own default, of a driver and of an executor."""
 
@@ -31,7 +29,7 @@ _UNITS_KIB = {"k": 1, "m": 1 << 10, "g": 1 << 20, "t": 1 << 30}
 
 
 def settings_for(setting: Callable[[str], str | None], *, local_threads: int | None) -> Mapping[str, str]:
-    """What to set so that rows alone end a batch. Nothing where somebody chose, or where wide rows would not fit.
+    """What to set so that rows alone end a batch: as many as fit when each has 1 MB. Nothing where somebody chose.
 
     ``local_threads`` is how many tasks ``local[*]`` runs at once, where that is known.
     """
@@ -41,18 +39,8 @@ def settings_for(setting: Callable[[str], str | None], *, local_threads: int | N
         return {}
     if rows is not None:
         return {MAX_BYTES: _UNMEASURED}
-    a_task_mib = _mib_a_task(setting, local_threads)
-    if a_task_mib < _ENOUGH_MIB:
-        log.info(
-            "Left Spark's limit of Arrow batches in bytes as it is: a task has %d MiB of Java's memory, and rows of "
-            "10 MB take %d without it. Writes of narrow rows are faster without it: give tasks more memory, or set %s "
-            "to the number of your widest rows that fits, before you register.",
-            a_task_mib,
-            _ENOUGH_MIB,
-            MAX_ROWS,
-        )
-        return {}
-    return {MAX_BYTES: _UNMEASURED, MAX_ROWS: _ROWS}
+    fitting = int(_mib_a_task(setting, local_threads) * _ROWS_A_MIB)
+    return {MAX_BYTES: _UNMEASURED, MAX_ROWS: str(min(_MOST_ROWS, max(_FEWEST_ROWS, fitting)))}
 
 
 def _is_limit(rows: str) -> bool:
@@ -60,14 +48,14 @@ def _is_limit(rows: str) -> bool:
 
 
 def _mib_a_task(setting: Callable[[str], str | None], local_threads: int | None) -> int:
-    """What each of the tasks that share a JVM has of its memory; 0 where nobody can know how many they are."""
+    """What each of the tasks that share a JVM has of its memory."""
     local = _LOCAL.fullmatch(setting("spark.master") or "")
     if local is None:
         memory, threads = setting("spark.executor.memory"), _number(setting("spark.executor.cores"))
     else:
         named = local["threads"] or "1"
         memory, threads = setting("spark.driver.memory"), (local_threads or 0) if named == "*" else int(named)
-    return _mib(memory or _JAVA_MEMORY) // threads if threads else 0
+    return _mib(memory or _JAVA_MEMORY) // (threads or _THREADS)
 
 
 def _number(text: str | None) -> int:

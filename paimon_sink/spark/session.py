@@ -39,7 +39,7 @@ def register(spark: SparkSession, *, tune: bool = True) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect.
 
     ``tune`` has Spark end the Arrow batches that it sends to Python by rows and not by bytes, unless the session has a
-    value of its own for that, or its tasks too little memory for wide rows. ``tune=False`` leaves the session as it is.
+    value of its own for that. ``tune=False`` leaves the session as it is.
     """
     use_this_python(spark)
     _hide_secrets(spark)

@@ -1,4 +1,4 @@
-"""Arrow batches end by rows where a batch of wide rows fits, and by Spark's own limit in bytes elsewhere."""
+"""Arrow batches end by rows: as many as fit in Java's memory when each has 1 MB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 
 from paimon_sink.spark.arrow_batches import MAX_BYTES, MAX_ROWS, settings_for
 
-BY_ROWS = {MAX_BYTES: "2147483647", MAX_ROWS: "100"}
 LARGE = {"spark.master": "local[2]", "spark.driver.memory": "4g"}
 
 
@@ -17,41 +16,39 @@ def settings(session: Mapping[str, str], *, local_threads: int | None = None) ->
 
 
 @pytest.mark.parametrize(
-    "session",
+    ("session", "rows"),
     [
-        LARGE,
-        {"spark.master": "local", "spark.driver.memory": "2048"},
-        {"spark.master": "local[2, 4]", "spark.driver.memory": "4096M"},
-        {"spark.master": "local[*]", "spark.driver.memory": "8gb"},
-        {"spark.master": "yarn", "spark.executor.memory": "4194304k", "spark.executor.cores": "2"},
-        {"spark.master": "spark://host:7077", "spark.executor.memory": "1t", "spark.executor.cores": "16"},
+        (LARGE, "500"),
+        ({"spark.master": "local", "spark.driver.memory": "1024"}, "500"),
+        ({"spark.master": "local[2, 4]", "spark.driver.memory": "1000M"}, "250"),
+        ({"spark.master": "local[*]", "spark.driver.memory": "2gb"}, "256"),
+        ({"spark.master": "yarn", "spark.executor.memory": "1048576k", "spark.executor.cores": "2"}, "256"),
+        ({"spark.master": "spark://host:7077", "spark.executor.memory": "1t", "spark.executor.cores": "16"}, "500"),
+        ({"spark.master": "local[2]"}, "256"),
+        ({"spark.master": "local[16]"}, "50"),
     ],
     ids=str,
 )
-def test_rows_end_a_batch_where_a_task_has_two_gigabytes(session: Mapping[str, str]) -> None:
-    assert settings(session, local_threads=4) == BY_ROWS
+def test_rows_of_a_megabyte_take_half_of_what_a_task_has(session: Mapping[str, str], rows: str) -> None:
+    assert settings(session, local_threads=4) == {MAX_BYTES: "2147483647", MAX_ROWS: rows}
 
 
 @pytest.mark.parametrize(
     "session",
     [
         {},
-        {"spark.master": "local[2]"},
-        {"spark.master": "local[2]", "spark.driver.memory": "4095m"},
-        {"spark.master": "local[*]", "spark.driver.memory": "7g"},
-        {"spark.master": "yarn", "spark.executor.memory": "8g"},
-        {"spark.master": "yarn", "spark.executor.memory": "8g", "spark.executor.cores": "5"},
-        {"spark.master": "yarn", "spark.driver.memory": "64g", "spark.executor.cores": "1"},
-        {"spark.master": "local[2]", "spark.driver.memory": "much"},
+        {"spark.master": "yarn"},
+        {"spark.master": "yarn", "spark.driver.memory": "64g"},
+        {"spark.master": "local[*]"},
     ],
     ids=str,
 )
-def test_spark_keeps_its_limit_where_a_task_has_less_or_nobody_knows(session: Mapping[str, str]) -> None:
-    assert settings(session, local_threads=4) == {}
+def test_where_nobody_says_how_many_tasks_share_a_gigabyte_it_is_taken_for_eight(session: Mapping[str, str]) -> None:
+    assert settings(session)[MAX_ROWS] == "64"
 
 
-def test_threads_that_nobody_knows_are_not_guessed() -> None:
-    assert settings({"spark.master": "local[*]", "spark.driver.memory": "64g"}) == {}
+def test_a_size_that_is_none_gives_the_fewest_rows() -> None:
+    assert settings({"spark.master": "local[2]", "spark.driver.memory": "much"})[MAX_ROWS] == "50"
 
 
 @pytest.mark.parametrize("session", [LARGE, {}], ids=["large", "small"])

@@ -79,11 +79,11 @@ def untuned(spark: SparkSession) -> Iterator[SparkSession]:
 
 @pytest.mark.everywhere
 @pytest.mark.smoke
-def test_registering_leaves_a_limit_in_bytes_where_tasks_have_little_memory(untuned: SparkSession) -> None:
+def test_registering_has_spark_end_its_batches_by_rows(untuned: SparkSession) -> None:
     paimon_sink.register(untuned)
 
-    assert untuned.conf.get(MAX_BYTES, None) is None
-    assert untuned.conf.get(MAX_ROWS, None) is None
+    assert untuned.conf.get(MAX_BYTES) == "2147483647"
+    assert 50 <= int(str(untuned.conf.get(MAX_ROWS))) <= 500
 
 
 @pytest.mark.everywhere
@@ -112,12 +112,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 import paimon_sink
 
-table, rows, size, memory = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.memory", memory)
+table, rows, size, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.memory", "1g")
+if limit != "none":
+    builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", limit)
 spark = builder.getOrCreate()
 paimon_sink.register(spark)
-wide = spark.range(0, rows, 1, 1).select("id", expr(f"repeat(cast(id % 10 as string), {size})").alias("text"))
+wide = spark.range(0, rows, 1, 2).select("id", expr(f"repeat(cast(id % 10 as string), {size})").alias("text"))
 wide.write.format("pwc").mode("append").save(table)
 back = spark.read.format("pwc").option("columns", "id").load(table)
 print("rows:", back.count())
@@ -126,11 +128,16 @@ print("rows:", back.count())
 
 @pytest.mark.long
 @pytest.mark.xdist_group("processes")
-@pytest.mark.parametrize("memory", ["1g", "2g"], ids=["Spark's limit", "by rows"])
-@pytest.mark.parametrize(("rows", "size"), [(1_200, 1_000_000), (120, 10_000_000)], ids=["1 MB", "10 MB"])
-def test_wide_rows_are_written_with_nothing_set(tmp_path: Path, rows: int, size: int, memory: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "size", "limit"),
+    [(1_200, 1_000_000, "none"), (120, 10_000_000, "25")],
+    ids=["1 MB, nothing set", "10 MB, with a limit of rows"],
+)
+def test_wide_rows_are_written_in_the_memory_that_spark_has_by_default(
+    tmp_path: Path, rows: int, size: int, limit: str
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WIDE_ROWS, str(tmp_path / "table"), str(rows), str(size), memory],
+        [sys.executable, "-c", WIDE_ROWS, str(tmp_path / "table"), str(rows), str(size), limit],
         cwd=ROOT,
         capture_output=True,
         text=True,
