@@ -94,15 +94,18 @@ def writer_of_manifests(table_format: str, table: Any, commit: Any, plan: Any) -
 def with_the_library(native: Any, files: Sequence[Any]) -> None:
     """One manifest, entry by entry: how pyiceberg itself writes what it appends."""
     from pyiceberg.manifest import ManifestEntry, ManifestEntryStatus, write_manifest
+    from pyiceberg.table import TableProperties
 
     metadata = native.metadata
+    # Its own default, which its annotation of this argument does not know.
+    compression: Any = TableProperties.WRITE_AVRO_COMPRESSION_DEFAULT
     with write_manifest(
         format_version=metadata.format_version,
         spec=metadata.spec(),
         schema=metadata.schema(),
         output_file=native.io.new_output(f"{metadata.location}/metadata/{uuid.uuid4()}.avro"),
         snapshot_id=1,
-        avro_compression="gzip",
+        avro_compression=compression,
     ) as writer:
         for file in files:
             writer.add(ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, sequence_number=None, data_file=file))
