@@ -13,6 +13,7 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -144,8 +145,8 @@ def measure(
         new = rows_of(spark, per_day * DAYS, first=(number + 2) * given.rows).where(F.col("day") == day).cache()
         new.count()
         for one in taken:
-            deleted = timed(lambda changer=one.changer, text=where: changer.delete(text)).wall_ms / 1e3
-            replaced = timed(lambda changer=one.changer, rows=new, at=day: changer.replace(rows, at)).wall_ms / 1e3
+            deleted = timed(partial(one.changer.delete, where)).wall_ms / 1e3
+            replaced = timed(partial(one.changer.replace, new, day)).wall_ms / 1e3
             if number:
                 one.deletes.append(deleted)
                 one.replaces.append(replaced)

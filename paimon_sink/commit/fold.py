@@ -108,7 +108,7 @@ def with_replaced(
     *,
     table: Table,
     removed: Mapping[str, int],
-    planned_on: PlannedOn | None,
+    planned_on: PlannedOn,
 ) -> Plan:
     """A batch of new rows that take the place of some: with the files that hold what is left of those ``removed``."""
     kept = _plan(

@@ -58,6 +58,10 @@ class PlannedOn:
     snapshot_id: int | None
 
 
+NOWHERE = PlannedOn(-1)
+"""No snapshot has this id: what is planned on it is never published as it is."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """One batch, folded from its messages: what to publish, as whom, against which table."""

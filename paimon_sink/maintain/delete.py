@@ -21,7 +21,7 @@ from paimon_sink.core.errors import CommitConflictError, FilesReplacedError, Opt
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.values import LiveFile, PlannedOn
+from paimon_sink.formats.values import NOWHERE, LiveFile, PlannedOn
 from paimon_sink.maintain.choosing import Answer, Chosen, Conditions, Work, choose_files, drop_written
 from paimon_sink.maintain.groups import Group
 from paimon_sink.maintain.purge import Purge
@@ -248,7 +248,7 @@ class _Deleting:
             commit_identifier=job.commit_identifier,
             removed=changes.removed,
             # What others overtook is still there in other files: then this is a step, and in no ledger.
-            planned_on=_NOWHERE if changes.conflicts else on,
+            planned_on=NOWHERE if changes.conflicts else on,
         )
         coordinator = Coordinator(self.table, job.policy, job.properties, clock=job.clock, backoff=job.backoff)
         try:
@@ -256,10 +256,6 @@ class _Deleting:
         except FilesReplacedError as error:
             log.info("%s", error)
             return None, replace(changes, conflicts=changes.conflicts + 1)
-
-
-_NOWHERE = PlannedOn(-1)
-"""No snapshot has this id: what is planned on it is a step in any case."""
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,12 @@ def _drop_dead_consumers(table: Table, *, now_ms: int) -> list[Consumer]:
     return dead
 
 
+def _among(chosen: list[SnapshotInfo], only: Container[int], *, in_order: bool) -> list[SnapshotInfo]:
+    if in_order:
+        return list(takewhile(lambda snapshot: snapshot.snapshot_id in only, chosen))
+    return [snapshot for snapshot in chosen if snapshot.snapshot_id in only]
+
+
 def expire(
     table: Table,
     retention: Retention,
@@ -114,14 +120,15 @@ def expire(
 ) -> ExpiryReport:
     """Remove the snapshots that the retention lets go. Safe beside writers, other expiries and itself.
 
-    ``only`` are ids: of the oldest snapshots, up to the first that is not among them.
+    ``only`` are the ids of those in question. Where the oldest go first, one that is not among them ends it.
     """
     clock, backoff = clock or SystemClock(), backoff or Backoff()
     dead: list[Consumer] = []
     for attempt in range(1, _ATTEMPTS + 1):
-        chosen = choose(table.upkeep.expiry_source(), retention, now_ms=clock.now_ms())
+        source = table.upkeep.expiry_source()
+        chosen = choose(source, retention, now_ms=clock.now_ms())
         if only is not None:
-            chosen = list(takewhile(lambda snapshot: snapshot.snapshot_id in only, chosen))
+            chosen = _among(chosen, only, in_order=source.goes_in_order)
         if dry_run or not chosen:
             return ExpiryReport(table.label, dry_run, tuple(chosen))
         dead += _drop_dead_consumers(table, now_ms=clock.now_ms())

@@ -19,7 +19,7 @@ from paimon_sink.commit.fold import with_replaced
 from paimon_sink.core.condition_rows import met_by
 from paimon_sink.core.errors import CommitConflictError, FilesReplacedError, OptionError, RefusedError
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.values import Plan
+from paimon_sink.formats.values import NOWHERE, Plan
 from paimon_sink.maintain.choosing import Answer, Conditions, choose_files, in_threads
 from paimon_sink.maintain.groups import Group
 from paimon_sink.read.where import check_session, where_conditions
@@ -95,7 +95,7 @@ class Replacing:
         """Publish the new rows, and take those out that they replace. A batch that is in is left as it is."""
         coordinator, table = self.coordinator, self.coordinator.table
         if self._is_decided(plan):
-            return coordinator.commit(plan)
+            return coordinator.commit(self._on_no_snapshot(plan))
         for number in range(1, _LOOKS + 1):
             chosen = choose_files(table, self.replacement.conditions, without=self.clean)
             groups = [Group((file,), max(self.target_bytes, file.size_bytes)) for file in chosen.doubtful]
@@ -134,10 +134,14 @@ class Replacing:
             return False
         head = coordinator.table.commits.load_head(commit_user=plan.commit_user)
         decision = decide_attempt(
-            with_replaced(plan, [], table=coordinator.table, removed={}, planned_on=None),
+            self._on_no_snapshot(plan),
             head,
             watermark_ms=head.watermark_ms,
             table=coordinator.table.label,
             policy=coordinator.policy,
         )
         return not isinstance(decision, Publish)
+
+    def _on_no_snapshot(self, plan: Plan) -> Plan:
+        """The plan before it was looked what it replaces. Should the batch turn out not to be in, it is refused."""
+        return with_replaced(plan, [], table=self.coordinator.table, removed={}, planned_on=NOWHERE)

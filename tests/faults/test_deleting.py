@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -183,12 +183,12 @@ def test_a_zombie_deletes_nothing_that_came_after_its_twin(lake: Lake, engine: O
 def test_a_zombie_deletes_nothing_that_came_after_its_twin_even_in_a_step(lake: Lake) -> None:
     """It finds the head moved, so it goes on in steps; and meets the twin before the put of one."""
     filled(lake)
-    hooks = iter([lambda: lake.append(3, rows(3)), lambda: twin(lake)])
+    hooks: Iterator[Callable[[], object]] = iter([lambda: lake.append(3, rows(3)), lambda: twin(lake)])
 
     def listener(step: Step) -> None:
         if step is Step.BEFORE_PUT and not busy:
             busy.append(step)
-            next(hooks, lambda: None)()
+            next(hooks, list)()
             busy.clear()
 
     busy: list[Step] = []
@@ -360,6 +360,27 @@ def test_a_replacement_that_is_run_again_changes_nothing_and_leaves_no_file(lake
     assert lake.ids() == [3, 7, 50]
     overwrite(job.with_options(commitIdentifier="20261102"), "id < 10", rows(8))
     assert lake.ids() == [8, 50]
+
+
+@pytest.mark.fault(77)
+@pytest.mark.needs("rollback")
+def test_a_job_that_was_rolled_back_while_it_is_run_again_takes_nothing_out_and_adds_nothing(
+    lake: Lake, engine: OtherEngine
+) -> None:
+    lake.append(0, rows(1, 50))
+    before = lake.snapshot_ids()[-1]
+    job = lake.with_options(commitUser="backfill", commitIdentifier="1")
+    overwrite(job, "id < 10", rows(7))
+
+    with (
+        listening(once_at(Step.BEFORE_LOOK, lambda: engine.roll_back(before))),
+        pytest.raises(RefusedError, match="run it again"),
+    ):
+        overwrite(job, "id < 10", rows(7))
+
+    assert lake.ids() == [1, 50]
+    overwrite(job.with_options(commitIdentifier="2"), "id < 10", rows(7))
+    assert lake.ids() == [7, 50]
 
 
 @pytest.mark.fault(77)
