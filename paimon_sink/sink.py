@@ -31,6 +31,8 @@ from paimon_sink.formats.registry import open_table, open_to_write, parse_option
 from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.after_commit import post_commit_maintenance
+from paimon_sink.maintain.quarantine import Quarantine
+from paimon_sink.maintain.quarantine_plan import check_quarantine, rules_of, written_columns
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
 
@@ -70,9 +72,11 @@ class Sink:
         check_listeners(self.options.listeners, self.options.table)
         if self._only_tasks_may_create(schema):
             return
-        table = self._open_to_write(schema, case_sensitive=False)
+        written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=False)
+        table = self._open_to_write(written, case_sensitive=False)
         check_listeners(self.options.listeners, self.options.table, table)
-        align(schema, table.schema, table=table.label, case_sensitive=False)
+        check_quarantine(self.options, schema, table)
+        align(written, table.schema, table=table.label, case_sensitive=False)
         event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)
 
     def _only_tasks_may_create(self, schema: pa.Schema) -> bool:
@@ -100,7 +104,8 @@ class Sink:
     ) -> TaskMessage:
         """Write the rows of one task. The message names its files; nothing is published."""
         task = task or TaskSettings()
-        table = self._open_to_write(schema, case_sensitive=task.case_sensitive)
+        written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=task.case_sensitive)
+        table = self._open_to_write(written, case_sensitive=task.case_sensitive)
         message = write_task(
             batches,
             table=table,
@@ -114,6 +119,7 @@ class Sink:
             ),
             planned=self.planned,
             compact=self.options.write.encoding == "compact",
+            rules=rules_of(self.options, schema, table, case_sensitive=task.case_sensitive),
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message
@@ -176,4 +182,5 @@ class Sink:
             target_file_bytes=options.write.target_file_size_bytes,
             watermark_idle_ms=options.commit.watermark_idle_ms,
             listeners=load_listeners(options.listeners, options.table, table),
+            outboxes=Quarantine(table, options.table, options.quarantine, policy),
         )

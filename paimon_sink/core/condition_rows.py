@@ -18,14 +18,19 @@ from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.condition_tree import AllOf, AnyOf, Not
 from paimon_sink.core.conditions import Condition, ConditionTree
 
-__all__ = ["apply_filters"]
+__all__ = ["apply_filters", "truths"]
 
 
 def apply_filters(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows for which all of the conditions hold."""
     if not conditions:
         return batch
-    return batch.filter(_truth(AllOf(tuple(conditions)), batch))
+    return batch.filter(truths(conditions, batch))
+
+
+def truths(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.Array:
+    """For every row whether all of the conditions hold: true, false, or null where that is not known."""
+    return _truth(AllOf(tuple(conditions)), batch)
 
 
 def _truth(tree: ConditionTree, batch: pa.RecordBatch) -> pa.Array:

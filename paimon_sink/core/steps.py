@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-__all__ = ["OF_FOLLOWERS", "Step", "listen", "listening", "reached"]
+__all__ = ["OF_FOLLOWERS", "OF_OUTBOXES", "Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
@@ -29,6 +29,9 @@ class Step(Enum):
     COMMITTED = "committed"
     BEFORE_NOTIFY = "before notify"
     NOTIFIED = "notified"
+    OUTBOX_FILLED = "outbox filled"
+    BEFORE_DELIVERY = "before delivery"
+    DELIVERED = "delivered"
     LOOKED = "looked for new snapshots"
     PINNED = "snapshots held"
     BATCH_PLANNED = "batch planned"
@@ -37,6 +40,9 @@ class Step(Enum):
 
 OF_FOLLOWERS = frozenset({Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON})
 """Where a stream that follows a table is. No write comes there."""
+
+OF_OUTBOXES = frozenset({Step.OUTBOX_FILLED, Step.BEFORE_DELIVERY, Step.DELIVERED})
+"""Where a batch is whose rows do not all go into one table."""
 
 StepHook = Callable[[Step], None]
 _listener: StepHook | None = None

@@ -18,6 +18,7 @@ from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, S
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
+from paimon_sink.maintain.owed import owed_files
 
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
@@ -101,6 +102,7 @@ def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | N
             on_progress("snapshots", done, total)
         reading.problems += _doubled_batches(history)
         reading.problems += _ledger_order(history, audit)
+    owed, _ = owed_files(audit, histories)
     suspects = [file for file in reading.files.values() if only is None or file.path in only]
     reading.problems += _data_files(table, suspects, deep=deep, on_progress=on_progress)
     main = histories[0].snapshots
@@ -119,7 +121,7 @@ def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | N
         rows=reading.rows if main else 0,
         unchecked_files=sum(file.is_elsewhere or not _is_parquet(file) for file in reading.files.values()),
         problems=tuple(reading.problems),
-        orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files)),
+        orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files - owed)),
     )
 
 

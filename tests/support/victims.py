@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from paimon_sink.core.steps import OF_FOLLOWERS, Step, listen
+from paimon_sink.core.steps import OF_FOLLOWERS, OF_OUTBOXES, Step, listen
 from tests.support.compaction import compact
 from tests.support.lake import Lake, rows
 from tests.support.processes import CONTEXT
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
-COMMIT_STEPS = tuple(step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS})
+COMMIT_STEPS = tuple(step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS, *OF_OUTBOXES})
 TELL_STEPS = (Step.BEFORE_NOTIFY, Step.NOTIFIED)
 """Of a commit. A compaction is nothing to tell of."""
 RETURNED = None
