@@ -26,7 +26,13 @@ from paimon_sink.commit.decide import (
     superseded_claims,
 )
 from paimon_sink.commit.dispatch import ListenerDispatch, event_of
-from paimon_sink.commit.figures import Phases, batch_figures, files_far_below_target, with_commit_time
+from paimon_sink.commit.figures import (
+    Phases,
+    batch_figures,
+    delivery_figures,
+    files_far_below_target,
+    with_commit_time,
+)
 from paimon_sink.commit.fold import check_batch, written_files
 from paimon_sink.commit.outbox import NO_OUTBOXES, Outboxes, RunningOutbox
 from paimon_sink.commit.presence import missing_files
@@ -384,7 +390,9 @@ class Coordinator:
             watermark_ms=watermark_ms,
             created_ms=now_ms,
             properties=with_commit_time(
-                {**self.extra_properties, **figures}, clock=self.clock, started_ms=run.started_ms
+                {**self.extra_properties, **figures, **delivery_figures(entry)},
+                clock=self.clock,
+                started_ms=run.started_ms,
             ),
         )
 

@@ -15,6 +15,8 @@ from paimon_sink.core.properties import (
     COMMIT_MS,
     COMMIT_USER,
     FILES,
+    OUTBOX_NUMBER,
+    QUARANTINE,
     QUARANTINED,
     QUERY_ID,
     ROWS,
@@ -22,6 +24,7 @@ from paimon_sink.core.properties import (
     SMALL_FILES,
 )
 from paimon_sink.core.rejected import counted_by_rule
+from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import Plan
 
 _SMALL_SHARE = 4
@@ -82,6 +85,13 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
     if plan.query_id is not None:
         figures[QUERY_ID] = plan.query_id
     return {**figures, **_rejections(plan)}
+
+
+def delivery_figures(entry: LedgerEntry | None) -> dict[str, str]:
+    """Where its bad rows go."""
+    if entry is None or entry.outbox is None or not entry.outbox.parts:
+        return {}
+    return {QUARANTINE: entry.outbox.parts[0].table, OUTBOX_NUMBER: str(entry.outbox.number)}
 
 
 def _rejections(plan: Plan) -> dict[str, str]:

@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from itertools import tee
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from pyiceberg.table.metadata import TableMetadata
