@@ -34,7 +34,7 @@ from paimon_sink.commit.figures import (
     with_commit_time,
 )
 from paimon_sink.commit.fold import check_batch, written_files
-from paimon_sink.commit.outbox import NO_OUTBOXES, Outboxes, RunningOutbox
+from paimon_sink.commit.outbox import NO_OUTBOXES, OutboxAheadError, Outboxes, RunningOutbox
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
 from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
@@ -218,7 +218,13 @@ class Coordinator:
             return self._finish(run, head, decision, attempt)
         run.commit.check_fits(head)
         before = head.ledger.entries.get(plan.commit_user)
-        outbox = run.outbox.next(before)
+        try:
+            outbox = run.outbox.next(before)
+        except OutboxAheadError:
+            if run.commit.load_head().ledger.entries.get(plan.commit_user) == before:
+                raise
+            # The user's next batch is in, and was delivered, since that look.
+            return None
         head = self._without_spent(run, head)
         entry = self._entry(run, head, outbox, watermark_ms=watermark_ms, attempt=attempt)
         draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)

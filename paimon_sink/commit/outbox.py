@@ -19,7 +19,11 @@ from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import Plan
 
-__all__ = ["NO_OUTBOXES", "Outboxes", "RunningOutbox"]
+__all__ = ["NO_OUTBOXES", "OutboxAheadError", "Outboxes", "RunningOutbox"]
+
+
+class OutboxAheadError(RefusedError):
+    """The receiving table has more than the table ever owed it: one was rolled back, or this look at it is old."""
 
 
 class Outboxes(Protocol):
@@ -101,7 +105,7 @@ class RunningOutbox:
         standing = None if before is None else before.outbox
         taken = self.outboxes.taken(self.plan.commit_user, self.parts) if self.parts else NONE_TAKEN
         if taken > number_of(standing) and not self.takes_over:
-            raise RefusedError(
+            raise OutboxAheadError(
                 f"Cannot commit {name_of(self.plan)} to {self.table}: its quarantine {self.parts[0].table} has bad "
                 f"rows of batches of {self.plan.commit_user!r} that are not in the table any more; it was rolled back. "
                 "Nothing was committed. Roll the quarantine back too, or take those rows out of it, and then set "

@@ -205,7 +205,9 @@ def _entries(snapshots: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
 
 
 def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
-    own = {key: _number(info.properties.get(f"{PREFIX}{key}")) for key in _OWN} if info.commit_id is not None else {}
+    own: dict[str, int | None] = {}
+    if info.commit_id is not None:
+        own = {key: _number(info.properties.get(f"{PREFIX}{key}")) for key in _OWN}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = info.rows_added if info.effect is SnapshotKind.APPEND else None
     rows = _first(own.get("rows"), others_rows)
@@ -221,7 +223,7 @@ def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
         size_bytes=_first(own.get("bytes"), info.bytes_added),
         small_files=own.get("small-files"),
         attempts=own.get("attempts"),
-        commit_ms=own.get("commit-ms", "quarantined"),
+        commit_ms=own.get("commit-ms"),
         lag_ms=lag_ms,
         table_rows=info.rows,
         watermark_ms=info.watermark_ms,

@@ -27,9 +27,9 @@ _SHOWN = 20
 def verify_command(*, options: dict[str, str], deep: bool, as_json: bool) -> None:
     """Check every snapshot, manifest and data file of a table, and the ledger. Changes nothing.
 
-    TABLE is the table's location. Exit status 1 if something is wrong. The rows of a batch that had bad ones are added
-    up with its quarantine, where the table is named so that the quarantine can be: by --warehouse and --table. Files that no snapshot names are listed; they
-    are no fault: a running batch has some, and a killed one leaves some behind.
+    TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
+    are no fault: a running batch has some, and a killed one leaves some behind. The rows of a batch that had bad ones
+    are added up with its quarantine, if the table is named as it is: by --warehouse and --table.
     """
     with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
         table = open_named(options)
