@@ -81,6 +81,8 @@ for _command in (
     LazyCommand("report", "paimon_sink.cli.report.command",
                 "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
                 "errors."),
+    LazyCommand("requeue", "paimon_sink.cli.maintain.requeue",
+                "Write the quarantined rows of a table into it again, each once."),
     LazyCommand("verify", "paimon_sink.cli.maintain.verify",
                 "Check every snapshot, manifest and data file of a table, and the ledger."),
     LazyCommand("watch", "paimon_sink.cli.watch.command",

@@ -396,7 +396,7 @@ class Coordinator:
             watermark_ms=watermark_ms,
             created_ms=now_ms,
             properties=with_commit_time(
-                {**self.extra_properties, **figures, **delivery_figures(entry)},
+                {**self.extra_properties, **figures, **delivery_figures(run.plan, entry)},
                 clock=self.clock,
                 started_ms=run.started_ms,
             ),

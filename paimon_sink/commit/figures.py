@@ -87,9 +87,9 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
     return {**figures, **_rejections(plan)}
 
 
-def delivery_figures(entry: LedgerEntry | None) -> dict[str, str]:
-    """Where its bad rows go."""
-    if entry is None or entry.outbox is None or not entry.outbox.parts:
+def delivery_figures(plan: Plan, entry: LedgerEntry | None) -> dict[str, str]:
+    """Where its bad rows go, which come first of what it owes."""
+    if not plan.rejected or entry is None or entry.outbox is None or not entry.outbox.parts:
         return {}
     return {QUARANTINE: entry.outbox.parts[0].table, OUTBOX_NUMBER: str(entry.outbox.number)}
 

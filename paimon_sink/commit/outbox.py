@@ -120,8 +120,9 @@ class RunningOutbox:
             # May go: no put that names any of it was sent.
             self.outboxes.refused(self.plan)
             raise
-        self.parts = self.outboxes.fill(self.plan) if self.plan.rejected else ()
-        reached(Step.OUTBOX_FILLED)
+        self.parts = self.outboxes.fill(self.plan)
+        if self.parts:
+            reached(Step.OUTBOX_FILLED)
 
     def settle(self, entry: LedgerEntry, commit_user: str | None = None) -> None:
         """Deliver what an entry owes. In one commit, each at most once."""

@@ -105,25 +105,26 @@ class Quarantine:
             )
 
     def fill(self, plan: Plan) -> tuple[OutboxPart, ...]:
-        assert self.options.table is not None, "rows that nobody keeps were refused"
         files = [each.file for each in plan.rejected if each.file is not None]
-        kept: KeptRows | None = None
+        if not files:
+            return ()
+        assert self.options.table is not None, "rows that nobody keeps were refused"
+        rows = (self._read(file, REJECTED, missing=self._gone(plan)) for file in files)
+        return (self.keep(self.options.table, *(self._with_batch(some, plan) for some in rows)),)
+
+    def keep(self, table: str, *rows: pa.Table) -> OutboxPart:
+        """What a table is to get, in one file beside the one whose ledger names it."""
+        kept = KeptRows(self.home, rows[0].schema, OUTBOX)
         try:
-            for file in files:
-                rows = self._with_batch(self._read(file, REJECTED, missing=self._gone(plan)), plan)
-                kept = kept or KeptRows(self.home, rows.schema, OUTBOX)
-                for batch in rows.cast(kept.schema).to_batches():
+            for some in rows:
+                for batch in some.cast(kept.schema).to_batches():
                     kept.add(batch)
-            if kept is None:
-                return ()
-            path, count = kept.close(), kept.rows
+            path = kept.close()
         except BaseException:
-            if kept is not None:
-                kept.discard()
+            kept.discard()
             raise
-        assert path is not None, "a file of bad rows has some"
-        size = self.home.store.size(self.home.full_path(path))
-        return (OutboxPart(self.options.table, path, count, size),)
+        assert path is not None, "a table gets some rows"
+        return OutboxPart(table, path, kept.rows, self.home.store.size(self.home.full_path(path)))
 
     def _with_batch(self, rows: pa.Table, plan: Plan) -> pa.Table:
         """With what only the driver knows of them."""

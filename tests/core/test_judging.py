@@ -119,7 +119,14 @@ def test_a_null_inside_of_a_struct_is_told_with_its_path() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_good_and_bad_rows_together_are_all_rows_in_their_order(seed: int) -> None:
     luck = random.Random(seed)
-    changes = [{}, {}, {"id": None}, {"code": "toolong"}, {"amount": Decimal("-1.00")}, {"why": "broken"}]
+    changes: list[dict[str, Any]] = [
+        {},
+        {},
+        {"id": None},
+        {"code": "toolong"},
+        {"amount": Decimal("-1.00")},
+        {"why": "broken"},
+    ]
     rows = [luck.choice(changes) for _ in range(luck.randrange(1, 40))]
 
     judged = judge(checks={"positive": "amount > 0"}).judge(batch(*rows))

@@ -89,8 +89,9 @@ def test_a_batch_without_bad_rows_is_written_as_it_always_was(lake: MemoryLake) 
 
     assert message.rejected is None
     assert not any("quarantine" in key or "outbox" in key for key in lake.snapshots("sales.orders")[-1].properties)
-    assert lake.snapshots("sales.orders")[-1].ledger is not None
-    assert all(entry.outbox is None for entry in lake.snapshots("sales.orders")[-1].ledger.entries.values())
+    ledger = lake.snapshots("sales.orders")[-1].ledger
+    assert ledger is not None
+    assert [entry.outbox for entry in ledger.entries.values()] == [None]
     assert lake.snapshots("sales.bad") == ()
 
 
