@@ -103,11 +103,8 @@ class Options:
             listeners=given.read(ListenerOptions),
             quarantine=given.read(QuarantineOptions),
         )
-        parsed = replace(
-            parsed,
-            table=_placed(parsed.table, directory, given),
-            quarantine=_quarantine_placed(parsed.quarantine, directory, given),
-        )
+        parsed = replace(parsed, table=_placed(parsed.table, directory, given))
+        parsed = replace(parsed, quarantine=_quarantine_placed(parsed.quarantine, directory, given))
         problems = [
             *given.unknown,
             *given.problems,

@@ -96,6 +96,12 @@ def test_a_check_that_is_null_is_met_as_in_sql() -> None:
     assert rules(strict.faults) == {0: "check.positive"}
 
 
+def test_a_check_that_is_null_beside_one_that_is_false_is_met() -> None:
+    judged = judge(checks={"positive": "amount > 0"}).judge(batch({"amount": None}, {"amount": Decimal("-1.00")}))
+
+    assert rules(judged.faults) == {1: "check.positive"}
+
+
 def test_without_a_quarantine_a_value_that_does_not_fit_raises_as_it_always_did() -> None:
     with pytest.raises(SchemaMismatchError, match="id has a null"):
         judge(misfits=False).judge(batch({"id": None}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from paimon_sink.core.errors import (
@@ -15,7 +17,7 @@ from paimon_sink.core.errors import (
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.maintain.clean import LEAST_AGE_MS, clean
 from tests.support.ages import Ages
-from tests.support.batches import of_query, opened, sink_options
+from tests.support.batches import of_query, opened, sealed, sink_options
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
@@ -405,6 +407,22 @@ def test_a_quarantine_that_cannot_take_rows_is_told_and_gets_them_once_when_it_c
     tables.append(0, 1, -1)
 
     tables.assert_sorted(good=[1], bad=[-1])
+
+
+@pytest.mark.fault(89)
+@pytest.mark.parametrize("file", ["../orders/secret", "pwc/clean/.outbox.{0}.tmp", "data-1.parquet"])
+def test_a_message_that_names_another_file_of_bad_rows_is_refused(tables: Quarantined, file: str) -> None:
+    tables.append(0, 1, -1)
+    message = opened(tables.judging.write(rows(2, -2)))
+    assert message.rejected is not None
+    assert message.rejected.file is not None
+    lying = replace(message, rejected=replace(message.rejected, file=file.format("0" * 32)))
+
+    with pytest.raises(CorruptTableError, match="Refused"):
+        tables.judging.commit(1, sealed(lying))
+
+    tables.append(1, 2, -2)
+    tables.assert_sorted(good=[1, 2], bad=[-1, -2])
 
 
 def test_the_messages_of_a_judged_batch_are_read_as_they_were_written(tables: Quarantined) -> None:
