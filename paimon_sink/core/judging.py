@@ -8,8 +8,9 @@ rule, the first that it breaks in that order, with the noted error before all ot
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -81,45 +82,45 @@ class Judge:
     # ------------------------------------------------------------ where some rows are bad
 
     def _sorted_out(self, rows: pa.RecordBatch, noted: pa.Array | None) -> Judged:
-        faults: dict[int, Fault] = {}
+        left = _Left(rows, _count(rows.num_rows))
         if noted is not None:
             fault = Fault(ERROR_COLUMN, str(self.error_column), f"column {self.error_column} is not null")
-            faults |= dict.fromkeys(_positions(noted.is_valid()), fault)
-        if self.takes_misfits:
-            faults |= self._misfits(rows, faults)
-        good = [position for position in range(rows.num_rows) if position not in faults]
-        aligned = self.alignment.apply(rows.take(pa.array(good, pa.int64())))
-        for found in self._of_aligned():
-            bad = {good[position]: fault for position, fault in found(aligned)}
-            if bad:
-                faults |= bad
-                kept = [at for at, position in enumerate(good) if position not in bad]
-                aligned, good = aligned.take(pa.array(kept, pa.int64())), [good[at] for at in kept]
-        return Judged(aligned, dict(sorted(faults.items())))
+            left.reject(noted.is_valid(), fault)
+        aligned = self._aligned(left.rows)
+        if aligned is None:
+            self._reject_misfits(left)
+            aligned = self.alignment.apply(left.rows)
+        left.rows = aligned
+        if self.takes_misfits and (unnamed := self.unnamed_partitions(left.rows)):
+            fault = Fault(PARTITION, "", "no partition can be named by the row's value")
+            left.reject(left.at(unnamed), fault)
+        for check in self.checks:
+            left.reject(check.failing(left.rows), Fault(check.rule, check.columns, f"{check.rule} is false"))
+        return Judged(left.rows, dict(sorted(left.faults.items())))
 
-    def _misfits(self, rows: pa.RecordBatch, before: dict[int, Fault]) -> dict[int, Fault]:
-        faults: dict[int, Fault] = {}
+    def _reject_misfits(self, left: _Left) -> None:
         for column in self.alignment.columns:
             if column.source is None:
                 continue
-            values, name = rows.column(column.source), column.target.name
-            if not column.target.nullable and values.null_count:
+            name = column.target.name
+            if not column.target.nullable and left.rows.column(column.source).null_count:
                 fault = Fault(NOT_NULL, name, f"column {name} has a null, the table's column is not null")
-                nulls = (position for position in _positions(values.is_null()) if position not in before)
-                faults |= {position: fault for position in nulls if position not in faults}
-            left = [at for at in range(len(values)) if at not in before and at not in faults]
-            some = values.take(pa.array(left, pa.int64()))
+                left.reject(left.rows.column(column.source).is_null(), fault)
+            values = left.rows.column(column.source)
+            found = offenders(values, self._fits(column))
+            faults = [self._misfit(values.slice(position, 1), column.target) for position in found]
+            if found:
+                left.reject(left.at(found), *faults)
 
-            def fits(part: pa.Array, column: object = column) -> bool:
-                try:
-                    self.alignment.converted(part, column)  # type: ignore[arg-type]
-                except SchemaMismatchError:
-                    return False
-                return True
+    def _fits(self, column: Any) -> Callable[[pa.Array], bool]:
+        def fits(part: pa.Array) -> bool:
+            try:
+                self.alignment.converted(part, column)
+            except SchemaMismatchError:
+                return False
+            return True
 
-            for at in offenders(some, fits):
-                faults[left[at]] = self._misfit(some.slice(at, 1), column.target)
-        return faults
+        return fits
 
     def _misfit(self, value: pa.Array, target: pa.Field) -> Fault:
         for path in nested_nulls(value, target.type, target.name):
@@ -127,25 +128,33 @@ class Judge:
         kind = sql_type(target) or type_name(target.type)
         return Fault(LOSSY, target.name, f"column {target.name} has a value that does not fit {kind}")
 
-    def _of_aligned(self) -> Iterator[Callable[[pa.RecordBatch], Iterable[tuple[int, Fault]]]]:
-        if self.takes_misfits:
-            yield self._without_partition
-        for check in self.checks:
-            yield lambda batch, check=check: _failing(check, batch)  # type: ignore[misc]
 
-    def _without_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[int, Fault]]:
-        for position in self.unnamed_partitions(batch):
-            yield position, Fault(PARTITION, "", "no partition can be named by the row's value")
+@dataclass
+class _Left:
+    """What is left of a batch when some of its rows are out."""
+
+    rows: pa.RecordBatch
+    positions: pa.Array
+    """Of each row in the batch that came."""
+    faults: dict[int, Fault] = field(default_factory=dict)
+
+    def at(self, rows: Sequence[int]) -> pa.Array:
+        """True for these rows of those that are left."""
+        return pc.is_in(self.positions, value_set=self.positions.take(pa.array(rows, pa.int64())))
+
+    def reject(self, mask: pa.Array, *faults: Fault) -> None:
+        """Take these rows out: all for one fault, or each for its own."""
+        bad = self.positions.filter(mask)
+        if len(bad):
+            each = faults if len(faults) > 1 else faults * len(bad)
+            self.faults |= dict(zip(bad.to_pylist(), each, strict=True))
+            good = pc.invert(mask)
+            self.rows, self.positions = self.rows.filter(good), self.positions.filter(good)
 
 
-def _failing(check: Check, batch: pa.RecordBatch) -> Iterator[tuple[int, Fault]]:
-    fault = Fault(check.rule, check.columns, f"{check.rule} is false")
-    return ((position, fault) for position in _positions(check.failing(batch)))
-
-
-def _positions(mask: pa.Array) -> list[int]:
-    found: list[int] = pc.indices_nonzero(mask).to_pylist()
-    return found
+def _count(rows: int) -> pa.Array:
+    """0, 1, 2, … without a Python object for each."""
+    return pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), rows)), 1)
 
 
 def offenders(values: pa.Array | pa.RecordBatch, fits: Callable[[pa.Array], bool]) -> list[int]:

@@ -253,6 +253,9 @@ def _format_problems(given: Given, options: Options, formats: Mapping[str, Capab
     if given.texts.get("branch", "").strip() not in ("", MAIN_BRANCH) and not format_.branches:
         others = _formats_with("branches", formats)
         yield f"branch is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
+    if given.has("quarantine") and not format_.quarantine:
+        others = _formats_with("quarantine", formats)
+        yield f"quarantine is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
     if options.commit.commit_identifier == HIGHEST_IDENTIFIER:
         yield f"commitIdentifier must not be {HIGHEST_IDENTIFIER}, {format_.highest_identifier_marks}."
     for name in options.commit.snapshot_properties:

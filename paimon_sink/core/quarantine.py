@@ -150,6 +150,8 @@ def _place_of(column: pa.ChunkedArray, name: str, free: list[pa.Field]) -> tuple
 
 
 def _as_json(columns: Mapping[str, pa.ChunkedArray], rows: int) -> pa.Array:
+    if not columns:
+        return pa.nulls(rows, pa.string())
     values = {name: column.to_pylist() for name, column in columns.items()}
     texts = []
     for row in range(rows):

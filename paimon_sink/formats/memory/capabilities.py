@@ -27,6 +27,7 @@ CAPABILITIES = Capabilities(
     mark_done=YES,
     tags=YES,
     table_kinds=yes("append tables"),
+    quarantine=YES,
     merge_schema=no("refused, not built yet"),
 )
 FORMAT = RegisteredFormat(

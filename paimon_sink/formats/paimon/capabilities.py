@@ -41,6 +41,7 @@ CAPABILITIES = Capabilities(
     data_elsewhere=NOT_APPLICABLE,
     position_deletes=NOT_APPLICABLE,
     equality_deletes=NOT_APPLICABLE,
+    quarantine=YES,
     merge_schema=no("refused, not built yet"),
     highest_identifier_marks="Paimon's own mark for batch commits",
 )
