@@ -62,6 +62,8 @@ def _compared(condition: Condition, column: pa.Array) -> pa.Array:
     values = _in_domain(column, condition)
     test = _floats if condition.domain == pa.float64() else _plain
     met = test(condition.comparison, values, condition.values, condition.domain)
+    if not column.null_count and not condition.has_null:
+        return met
     # Whatever is not in a list might be equal to the null in it.
     is_known = pc.and_(column.is_valid(), met) if condition.has_null else column.is_valid()
     return pc.if_else(is_known, met, pa.scalar(None, pa.bool_()))

@@ -28,7 +28,7 @@ def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, cas
         return schema
     problems = list(_problems_of_columns(options, schema, overwrite=overwrite, case_sensitive=case_sensitive))
     if problems:
-        raise _refusal(options, problems)
+        raise _refusal(options, [*problems, *checks_of(options.quarantine.checks, schema)[1]])
     name = _error_column(options, schema, case_sensitive=case_sensitive)
     return pa.schema([field for field in schema if field.name != name])
 

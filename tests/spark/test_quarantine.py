@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from paimon_sink.errors import OptionError, SchemaMismatchError, cause_of
@@ -77,9 +77,12 @@ def test_a_batch_write_says_before_the_first_row_and_after_the_last_what_is_wron
 ) -> None:
     rows = spark.createDataFrame([(1, "monday"), (-70707, "tuesday")], "id long, day string")
 
-    with pytest.raises(PythonException) as planned:
+    with pytest.raises(PySparkException) as planned:
         save(rows, local_lake, quarantine=BAD, errorColumn="_corrupt", **{"check.positive": "idd > 0"})
-    assert isinstance(cause_of(planned.value), OptionError)
+    mistakes = cause_of(planned.value)
+    assert isinstance(mistakes, OptionError)
+    assert "errorColumn is '_corrupt'" in str(mistakes)
+    assert "check.positive names a column 'idd'" in str(mistakes)
     with pytest.raises(Exception, match="1 of its 2 rows are bad") as failed:
         save(rows, local_lake, **{"check.positive": "id > 0"})
     cause = cause_of(failed.value)
