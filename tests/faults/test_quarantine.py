@@ -337,6 +337,7 @@ def test_cleaning_either_table_takes_nothing_that_is_owed(tables: Quarantined, m
     tables.assert_sorted(good=[1, 2, 3], bad=[-1, -2])
 
 
+@pytest.mark.witness
 @pytest.mark.fault(90)
 def test_what_was_delivered_leaves_no_file_behind_once_the_next_batch_is_in(tables: Quarantined) -> None:
     tables.append(0, 1, -1)
@@ -396,6 +397,7 @@ def test_both_tables_rolled_back_take_the_batch_again(tables: Quarantined) -> No
 # ---------------------------------------------------------------- the quarantine's store
 
 
+@pytest.mark.witness
 @pytest.mark.fault(92)
 def test_a_quarantine_that_cannot_take_rows_is_told_and_gets_them_once_when_it_can(tables: Quarantined) -> None:
     Lake(tables.lake.options, table=BAD).append(0, rows(99))
