@@ -22,6 +22,7 @@ from paimon_sink.commit.unused import drop_unpublished_files
 from paimon_sink.core.clock import Clock, Moment, SystemClock
 from paimon_sink.core.errors import (
     CorruptTableError,
+    OptionError,
     PwcError,
     SchemaMismatchError,
     TableChangedError,
@@ -56,6 +57,11 @@ _TARGET_BYTES = 128 << 20
 def quarantine_options(home: TableOptions, name: str) -> TableOptions:
     """Where a quarantine is: beside the table whose bad rows it takes, by the same format, catalog and store."""
     is_location = "/" in name
+    if not is_location and home.name is None:
+        raise OptionError(
+            f"{home.label} is named by its location, and its quarantine {name} as a table of a warehouse. Name the "
+            "table by warehouse and table."
+        )
     return replace(
         home,
         warehouse=None if is_location else home.warehouse,

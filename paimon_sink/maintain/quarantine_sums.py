@@ -26,8 +26,6 @@ def opener(home: TableOptions) -> OpenQuarantine:
     """Opens the quarantines of a table that is known by these options."""
 
     def opened(name: str) -> Table | None:
-        if "/" not in name and home.name is None:
-            raise OptionError(f"{home.label} is named by its location, and its quarantine {name} by its name.")
         try:
             return open_table(quarantine_options(home, name))
         except TableNotFoundError:

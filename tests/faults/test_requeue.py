@@ -111,6 +111,16 @@ def test_a_table_that_never_had_a_quarantine_says_so(lake: Lake) -> None:
         requeue(parse_options(lake.all_options(), purpose=Purpose.READ))
 
 
+def test_a_table_named_by_its_location_is_asked_for_by_its_name(tables: Quarantined) -> None:
+    if not tables.lake.open().capabilities.tables_by_path:
+        return
+    by_path = {key: value for key, value in tables.lake.options.items() if key != "warehouse"}
+    named = parse_options({**by_path, "path": tables.lake.open().location}, purpose=Purpose.READ)
+
+    with pytest.raises(OptionError, match="Name the table by warehouse and table"):
+        requeue(named)
+
+
 def test_a_condition_on_a_column_that_is_not_there_is_refused(tables: Quarantined) -> None:
     with pytest.raises(OptionError, match="idd"):
         again(tables, "idd = 1")
