@@ -333,6 +333,10 @@ bench-latency: $(PLOTS) ## Commits, and what else is asked of a table, with 0, 1
 bench-messages: $(PLOTS) ## The driver with 5,000 messages of 40,000 files: time, memory and bytes (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/messages.py $(BENCH_ARGS)
 
+.PHONY: bench-quarantine
+bench-quarantine: $(READY) ## What judging rows costs: with a quarantine and two checks against without (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/quarantine.py $(BENCH_ARGS)
+
 .PHONY: bench-memory
 bench-memory: $(PLOTS) ## Peak memory of a task for 1, 10 and 50 times the rows (BENCH_ARGS=…)
 	@$(VENV)/bin/python benchmarks/memory.py $(BENCH_ARGS)

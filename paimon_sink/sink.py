@@ -34,6 +34,8 @@ from paimon_sink.formats.registry import open_table, open_to_write, parse_option
 from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.after_commit import post_commit_maintenance
+from paimon_sink.maintain.quarantine import Quarantine
+from paimon_sink.maintain.quarantine_plan import check_quarantine, rules_of, written_columns
 from paimon_sink.maintain.replace import Replacement, Replacing, check_only_overwrites, only_such_rows, replaced_rows
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
@@ -82,15 +84,17 @@ class Sink:
         )
         if self._only_tasks_may_create(schema):
             return
-        table = self._open_to_write(schema, case_sensitive=False)
+        written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=False)
+        table = self._open_to_write(written, case_sensitive=False)
         check_listeners(self.options.listeners, self.options.table, table)
         # Everything is refused before anything is changed.
-        columns = after(table.schema, self._needed(table, schema))
-        align(schema, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, schema))
+        columns = after(table.schema, self._needed(table, written))
+        check_quarantine(self.options, schema, table, columns)
+        align(written, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, written))
         event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
         if self.options.commit.replace_where is not None:
             Replacement.of(table, self.options.commit.replace_where)
-        self._evolved(table, schema)
+        self._evolved(table, written)
 
     def _advice(self, table: Table, schema: pa.Schema) -> str:
         """What could be done about rows that do not fit, beside what the problems say."""
@@ -150,10 +154,11 @@ class Sink:
         ``setting_of`` tells the settings of its session, on which the meaning of a condition may depend.
         """
         task = task or TaskSettings()
-        table = self._open_to_write(schema, case_sensitive=task.case_sensitive)
+        written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=task.case_sensitive)
+        table = self._open_to_write(written, case_sensitive=task.case_sensitive)
         if not self.is_checked:
             # Nobody planned this write: it is done without Spark.
-            table = self._evolved(table, schema, case_sensitive=task.case_sensitive)
+            table = self._evolved(table, written, case_sensitive=task.case_sensitive)
         where = self.options.commit.replace_where
         check_only_overwrites(where, overwrite=self.overwrite, table=table.label)
         replacement = None if where is None else replaced_rows(table, where, setting_of)
@@ -170,8 +175,9 @@ class Sink:
             ),
             planned=self.planned,
             compact=self.options.write.encoding == "compact",
+            rules=rules_of(self.options, schema, table, case_sensitive=task.case_sensitive),
             admit=None if replacement is None else partial(only_such_rows, replacement=replacement, table=table.label),
-            advice=partial(self._advice, table, schema),
+            advice=partial(self._advice, table, written),
         )
         is_dynamic = task.dynamic_overwrite and self.overwrite and not self.is_stream
         return replace(message, dynamic_overwrite=True) if is_dynamic else message
@@ -239,4 +245,5 @@ class Sink:
             target_file_bytes=options.write.target_file_size_bytes,
             watermark_idle_ms=options.commit.watermark_idle_ms,
             listeners=load_listeners(options.listeners, options.table, table),
+            outboxes=Quarantine(table, options.table, options.quarantine, policy),
         )

@@ -131,6 +131,17 @@ SECTIONS: dict[str, dict[int, str]] = {
         83: "A branch is published beside a commit to the table.",
         84: "A tag is set while an expiry is about to take its snapshot.",
     },
+    "Quarantine": {
+        85: "A replay judges otherwise than the first try: changed checks, limits, no quarantine, another one.",
+        86: "The driver dies at each step between the table's put and the quarantine's.",
+        87: "A zombie, a successor that takes over, and another table on one quarantine.",
+        88: "More bad rows than may be; a failed check without a quarantine.",
+        89: "The file of bad rows that a ledger names is missing or damaged.",
+        90: "Cleaning beside rows that are owed; a quarantine that is dropped.",
+        91: "The table is rolled back, with its quarantine or without it.",
+        92: "The quarantine cannot be written to for a while.",
+        93: "Quarantined rows are written again: twice, by two at once, dying in between.",
+    },
 }
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"

@@ -85,6 +85,8 @@ for _command in (
     LazyCommand("report", "paimon_sink.cli.report.command",
                 "Write the history of a table as one web page: plots over time, totals, users, listeners and their "
                 "errors."),
+    LazyCommand("requeue", "paimon_sink.cli.maintain.requeue",
+                "Write the quarantined rows of a table into it again, each once."),
     LazyCommand("rollback", "paimon_sink.cli.maintain.rollback", "Make an older snapshot of a table the newest."),
     LazyCommand("schema", "paimon_sink.cli.schema.command",
                 "Show the columns of a table and what they were before; add, widen or comment one with --yes."),

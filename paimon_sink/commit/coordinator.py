@@ -14,7 +14,6 @@ from typing import Any
 from paimon_sink.commit.decide import (
     AcceptAsWritten,
     AlreadyIn,
-    Decision,
     NothingToPublish,
     Policy,
     Publish,
@@ -22,12 +21,20 @@ from paimon_sink.commit.decide import (
     advanced_watermark,
     decide_attempt,
     identifiers_with,
+    long_silent,
     request_of,
     superseded_claims,
 )
 from paimon_sink.commit.dispatch import ListenerDispatch, event_of
-from paimon_sink.commit.figures import Phases, batch_figures, files_far_below_target, with_commit_time
+from paimon_sink.commit.figures import (
+    Phases,
+    batch_figures,
+    delivery_figures,
+    files_far_below_target,
+    with_commit_time,
+)
 from paimon_sink.commit.fold import as_step, check_batch, written_files
+from paimon_sink.commit.outbox import NO_OUTBOXES, OutboxAheadError, Outboxes, RunningOutbox
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
 from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
@@ -42,6 +49,7 @@ from paimon_sink.core.errors import (
 )
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.outbox import Outbox
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.core.together import beside, for_each, together
 from paimon_sink.formats.contract import Commit, Prepared, Table
@@ -84,6 +92,7 @@ class _Run:
     commit_id: str
     started_ms: int
     phases: Phases
+    outbox: RunningOutbox
     claim: Claim | None = None
     may_be_in: bool = False
     """A put landed, or had no clear answer."""
@@ -120,6 +129,8 @@ class Coordinator:
     watermark_idle_ms: int | None = None
     """How far behind the clock a batch without rows moves the watermark. None: it does not."""
     listeners: Mapping[str, CommitListener] = field(default_factory=dict)
+    outboxes: Outboxes = NO_OUTBOXES
+    """Who delivers what a batch owes to other tables."""
 
     def commit(self, plan: Plan) -> Outcome:
         """Publish the plan unless it is in already, and notify. The ledger is read anew in every attempt."""
@@ -179,7 +190,8 @@ class Coordinator:
 
     def _begin(self, plan: Plan) -> _Run:
         commit = self.table.commits.begin(plan)
-        return _Run(plan, plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock))
+        outbox = RunningOutbox(self.outboxes, plan, self.table.label, self.policy.takeover)
+        return _Run(plan, plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock), outbox)
 
     def _closed(self, run: _Run) -> Outcome:
         try:
@@ -218,7 +230,16 @@ class Coordinator:
         if run.plan.changes_nothing:
             return Outcome(None, attempt)
         run.commit.check_fits(head)
-        entry = self._entry(run, head, watermark_ms=watermark_ms, attempt=attempt)
+        before = head.ledger.entries.get(plan.commit_user)
+        try:
+            outbox = run.outbox.next(before)
+        except OutboxAheadError:
+            if run.commit.load_head().ledger.entries.get(plan.commit_user) == before:
+                raise
+            # The user's next batch is in, and was delivered, since that look.
+            return None
+        head = self._without_spent(run, head)
+        entry = self._entry(run, head, outbox, watermark_ms=watermark_ms, attempt=attempt)
         draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
         prepared = self._build(run, head, draft)
         if prepared is None:
@@ -233,6 +254,7 @@ class Coordinator:
         reached(Step.COMMITTED)
         self._settle(run, head)
         log.info("Snapshot %d of %s is %s", prepared.snapshot_id, self.table.label, name_of(run.plan))
+        run.outbox.landed(entry, before)
         return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
 
     def _build(self, run: _Run, head: Head, draft: SnapshotDraft) -> Prepared | None:
@@ -293,8 +315,11 @@ class Coordinator:
 
     # ------------------------------------------------------------ acting on a decision
 
-    def _finish(self, run: _Run, head: Head, decision: Decision, attempt: int) -> Outcome:
+    def _finish(
+        self, run: _Run, head: Head, decision: AlreadyIn | AcceptAsWritten | NothingToPublish, attempt: int
+    ) -> Outcome:
         """End a commit that publishes nothing, or nothing any more."""
+        run.outbox.finished(decision.entry)
         match decision:
             case AlreadyIn(entry):
                 return self._finish_replay(run, entry, attempt)
@@ -308,7 +333,6 @@ class Coordinator:
                     self._claim(run)
                     self._release_superseded(run, head)
                 return Outcome(None, attempt, entry=entry)
-        raise AssertionError(f"{decision} publishes")
 
     def _finish_replay(self, run: _Run, entry: LedgerEntry, attempt: int) -> Outcome:
         holder = snapshot_that_holds(self.table, run.asked, entry)
@@ -324,7 +348,9 @@ class Coordinator:
         plan, far = run.plan, self._is_far
         look_ahead: Callable[[], None] = prepared.look_ahead if far else lambda: None
         missing, _ = together(
-            lambda: missing_files(self.table.side_files, plan, now=Moment.by(self.clock)), look_ahead, far=far
+            lambda: missing_files(self.table.side_files, plan, now=Moment.by(self.clock), owed=run.outbox.files),
+            look_ahead,
+            far=far,
         )
         if missing:
             # May go: it was never put, and never will be.
@@ -337,13 +363,31 @@ class Coordinator:
                 "longer than any batch takes, and stop writers before you restore a table."
             )
 
-    def _entry(self, run: _Run, head: Head, *, watermark_ms: int | None, attempt: int) -> LedgerEntry | None:
+    def _without_spent(self, run: _Run, head: Head) -> Head:
+        """The ledger in which nobody who is about to leave it owes anything: it is delivered first."""
+        entries = dict(head.ledger.entries)
+        for user in long_silent(head.ledger, now_ms=self.clock.now_ms(), retention_ms=self.policy.ledger_retention_ms):
+            entry = entries[user]
+            if user != run.plan.commit_user and entry.outbox is not None and entry.outbox.parts:
+                try:
+                    run.outbox.settle(entry, user)
+                except (PwcError, OSError) as error:
+                    log.warning("%r stays in the ledger of %s: %s", user, self.table.label, error)
+                else:
+                    entries[user] = replace(entry, outbox=replace(entry.outbox, parts=()))
+        return replace(head, ledger=replace(head.ledger, entries=entries)) if entries != head.ledger.entries else head
+
+    def _entry(
+        self, run: _Run, head: Head, outbox: Outbox | None, *, watermark_ms: int | None, attempt: int
+    ) -> LedgerEntry | None:
         plan = run.plan
         request = request_of(plan, table=self.table.label)
         if request is None:
             return None
         now_ms = self.clock.now_ms()
-        entry = LedgerEntry(request.batch_id, plan.query_id, run.commit_id, head.next_snapshot_id, now_ms)
+        entry = LedgerEntry(
+            request.batch_id, plan.query_id, run.commit_id, head.next_snapshot_id, now_ms, outbox=outbox
+        )
         if plan.in_any_order:
             entry = replace(entry, identifiers=identifiers_with(head.ledger, request, now_ms=now_ms))
         if not self.listeners:
@@ -379,7 +423,9 @@ class Coordinator:
             watermark_ms=watermark_ms,
             created_ms=now_ms,
             properties=with_commit_time(
-                {**self.extra_properties, **figures}, clock=self.clock, started_ms=run.started_ms
+                {**self.extra_properties, **figures, **delivery_figures(run.plan, entry)},
+                clock=self.clock,
+                started_ms=run.started_ms,
             ),
         )
 

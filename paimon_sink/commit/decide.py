@@ -178,18 +178,31 @@ def advance(
 ) -> Ledger:
     """The ledger to carry forward: the new entry in, users silent for longer than the retention out.
 
-    A job forgets its own identifiers in the same time. Dropping a user makes the ledger incomplete, so that a batch
-    which may be in is refused by name should the user come back with it.
+    One that owes rows to another table stays. A job forgets its own identifiers in the same time. Dropping a user makes
+    the ledger incomplete, so that a batch which may be in is refused by name should the user come back with it.
     """
-    kept: dict[str, LedgerEntry] = {
-        user: old for user, old in ledger.entries.items() if user == commit_user or now_ms - old.at_ms <= retention_ms
+    leaving = {
+        user
+        for user in long_silent(ledger, now_ms=now_ms, retention_ms=retention_ms)
+        if user != commit_user and not _owes(ledger.entries[user])
     }
+    kept: dict[str, LedgerEntry] = {user: old for user, old in ledger.entries.items() if user not in leaving}
     complete = ledger.complete and len(kept) == len(ledger.entries)
     if entry is not None:
         if entry.identifiers is not None:
             entry = replace(entry, identifiers=entry.identifiers.forgetting(before_ms=now_ms - retention_ms))
         kept[commit_user] = entry
     return Ledger(_sorted(kept), complete)
+
+
+def long_silent(ledger: Ledger, *, now_ms: int, retention_ms: int) -> list[str]:
+    """Users whose last batch is longer ago than they are remembered."""
+    return [user for user, entry in ledger.entries.items() if now_ms - entry.at_ms > retention_ms]
+
+
+def _owes(entry: LedgerEntry) -> bool:
+    """What a batch owes to other tables is named by its entry alone."""
+    return entry.outbox is not None and bool(entry.outbox.parts)
 
 
 def _sorted(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:

@@ -19,6 +19,7 @@ from paimon_sink.commit.journal import (
 from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import PwcError
 from paimon_sink.core.events import CommitEvent, CommitListener, WrittenPartition
+from paimon_sink.core.rejected import counted_by_rule
 from paimon_sink.core.strict_json import as_text, read_json
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import LedgerEntry
@@ -73,6 +74,7 @@ def event_of(
             )
             for path in sorted(partitions)
         ),
+        quarantined=counted_by_rule(plan.rejected),
     )
 
 

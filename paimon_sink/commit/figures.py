@@ -15,10 +15,16 @@ from paimon_sink.core.properties import (
     COMMIT_MS,
     COMMIT_USER,
     FILES,
+    OUTBOX_NUMBER,
+    QUARANTINE,
+    QUARANTINED,
     QUERY_ID,
     ROWS,
+    ROWS_SENT,
     SMALL_FILES,
 )
+from paimon_sink.core.rejected import counted_by_rule
+from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import Plan
 
 _SMALL_SHARE = 4
@@ -78,4 +84,24 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
         figures[BATCH_ID] = str(plan.batch_id)
     if plan.query_id is not None:
         figures[QUERY_ID] = plan.query_id
-    return figures
+    return {**figures, **_rejections(plan)}
+
+
+def delivery_figures(plan: Plan, entry: LedgerEntry | None) -> dict[str, str]:
+    """Where its bad rows go, which come first of what it owes."""
+    if not plan.rejected or entry is None or entry.outbox is None or not entry.outbox.parts:
+        return {}
+    return {QUARANTINE: entry.outbox.parts[0].table, OUTBOX_NUMBER: str(entry.outbox.number)}
+
+
+def _rejections(plan: Plan) -> dict[str, str]:
+    """Of a batch with bad rows: how many rows it was sent, and how many broke which rule."""
+    rules = counted_by_rule(plan.rejected)
+    if not rules:
+        return {}
+    bad = sum(rules.values())
+    return {
+        ROWS_SENT: str(plan.rows + bad),
+        QUARANTINED: str(bad),
+        **{f"{QUARANTINED}.{rule.replace(' ', '-')}": str(count) for rule, count in rules.items()},
+    }

@@ -49,14 +49,18 @@ def fold_job(
         commit_user = options.commit_user
     else:
         commit_user = "-".join(filter(None, (options.commit_user, unique_id)))
+    identifier = options.commit_identifier
+    if identifier is None and any(message.rejected is not None for message in reported):
+        # Its bad rows are owed to another table, and what is owed stands in the ledger.
+        identifier = 0
     return _plan(
         reported,
         table=table,
         commit_user=commit_user,
-        batch_id=options.commit_identifier,
+        batch_id=identifier,
         query_id=None,
         kind=commit_kind(overwrite=overwrite, dynamic=_is_dynamic(reported, options)),
-        in_any_order=options.commit_identifier is not None,
+        in_any_order=identifier is not None,
     )
 
 
@@ -200,6 +204,7 @@ def _plan(
         removed=removed,
         watermark_ms=least_watermark(messages),
         in_any_order=in_any_order,
+        rejected=tuple(message.rejected for message in messages if message.rejected is not None),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import reprlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -121,6 +122,7 @@ def _together(first: CommitEvent, second: CommitEvent) -> CommitEvent:
         replays=first.replays + second.replays,
         batches=first.batches + second.batches,
         partitions=tuple(partitions.values()),
+        quarantined=dict(Counter(first.quarantined) + Counter(second.quarantined)),
     )
 
 
@@ -174,10 +176,14 @@ def _event_fields(event: CommitEvent, all_keys: list[tuple[str, ...]]) -> list[A
         *(event.rows, event.files, event.size_bytes, event.small_files, event.attempts, event.replays),
         *(event.batches, event.watermark_ms),
         [[all_keys.index(tuple(part.values)), part.path, *part.values.values()] for part in event.partitions],
+        *([dict(event.quarantined)] if event.quarantined else []),
     ]
 
 
 def _event(fields: Any, all_keys: list[tuple[str, ...]], *, table: str, location: str, commit_user: str) -> CommitEvent:
+    quarantined = {}
+    if isinstance(fields[-1], dict):
+        *fields, quarantined = fields
     query_id, batch, first, commit_id, snapshot_id, at_ms, *figures, batches, watermark_ms, partitions = fields
     rows, files, size_bytes, small_files, attempts, replays = figures
     return CommitEvent(
@@ -199,6 +205,7 @@ def _event(fields: Any, all_keys: list[tuple[str, ...]], *, table: str, location
         watermark_ms=None if watermark_ms is None else as_whole(watermark_ms),
         partitions=tuple(_partition(partition_fields, all_keys) for partition_fields in partitions),
         batches=as_count(batches),
+        quarantined={as_text(rule): as_count(count) for rule, count in quarantined.items()},
     )
 
 

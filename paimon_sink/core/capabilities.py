@@ -87,6 +87,9 @@ class Capabilities:
     data_elsewhere: Annotated[Feature, "tables that keep data elsewhere (`write.data.path`, object store layout)"] = NO
     position_deletes: Annotated[Feature, "reading tables with position deletes"] = NO
     equality_deletes: Annotated[Feature, "reading tables with equality deletes"] = NO
+    quarantine: Annotated[
+        Feature, "[rows that do not fit](quarantine.md) in a table of their own (`quarantine`), `pwc requeue`"
+    ] = NO
     merge_schema: Annotated[Feature, "`mergeSchema`"] = NO
 
     highest_identifier_marks: str = "the mark of what is no batch of a job"

@@ -18,14 +18,19 @@ from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.condition_tree import AllOf, AnyOf, Not
 from paimon_sink.core.conditions import Condition, ConditionTree
 
-__all__ = ["apply_filters", "apply_opposite", "met_by"]
+__all__ = ["apply_filters", "apply_opposite", "met_by", "truths"]
 
 
 def apply_filters(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows for which all of the conditions hold."""
     if not conditions:
         return batch
-    return batch.filter(_truth(AllOf(tuple(conditions)), batch))
+    return batch.filter(truths(conditions, batch))
+
+
+def truths(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.Array:
+    """For every row whether all of the conditions hold: true, false, or null where that is not known."""
+    return _truth(AllOf(tuple(conditions)), batch)
 
 
 def apply_opposite(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -35,7 +40,7 @@ def apply_opposite(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -
 
 def met_by(conditions: Sequence[ConditionTree], batch: pa.RecordBatch) -> pa.BooleanArray:
     """For every row whether all of the conditions hold, and never null."""
-    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), False)
+    return pc.fill_null(truths(conditions, batch), False)
 
 
 def _truth(tree: ConditionTree, batch: pa.RecordBatch) -> pa.Array:
@@ -67,6 +72,8 @@ def _compared(condition: Condition, column: pa.Array) -> pa.Array:
     values = _in_domain(column, condition)
     test = _floats if condition.domain == pa.float64() else _plain
     met = test(condition.comparison, values, condition.values, condition.domain)
+    if not column.null_count and not condition.has_null:
+        return met
     # Whatever is not in a list might be equal to the null in it.
     is_known = pc.and_(column.is_valid(), met) if condition.has_null else column.is_valid()
     return pc.if_else(is_known, met, pa.scalar(None, pa.bool_()))

@@ -46,6 +46,8 @@ class CommitEvent:
     """How many batches this event covers."""
     timings_ms: Mapping[str, int] = field(default_factory=dict)
     """How long the commit took, by phase. Empty when another process than the notifying one committed."""
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    """Bad rows by the rule they broke. They are not among ``rows``."""
 
 
 class CommitListener(Protocol):

@@ -16,12 +16,15 @@ from typing import Any
 
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError
+from paimon_sink.core.rejected import RejectedRows
 from paimon_sink.core.strict_json import as_count, as_list, as_text, as_whole, read_json
 
 __all__ = ["MESSAGE_VERSION", "DataFile", "TaskMessage"]
 
 MESSAGE_VERSION = 2
 _PLAIN_VERSION = 1
+_PARTS_VERSION = 3
+"""Version 2 with parts beside the files: earlier releases refuse it by its number. A task without any writes 2."""
 _MAGIC = b"pwc\x02"
 """No JSON begins with it, which version 1 is."""
 _LENGTH = struct.Struct(">I")
@@ -55,9 +58,11 @@ class TaskMessage:
     """The latest event time among its rows, minus the delay. None from an idle task, which saw none."""
     dynamic_overwrite: bool = False
     """Whether Spark's own setting asks a batch write to replace only the partitions written: tasks see it."""
+    rejected: RejectedRows | None = None
+    """None: every row was good, or none was judged."""
 
     def to_bytes(self) -> bytes:
-        """The message as version 2: what files share once, their entries as they are, and all of it compressed."""
+        """What files share once, their entries as they are, and all of it compressed."""
         places: dict[str, int] = {}
         partitions: dict[tuple[str | None, ...], int] = {}
         files = []
@@ -68,7 +73,7 @@ class TaskMessage:
             partition = partitions.setdefault(file.partition, len(partitions))
             files.append([place, name, partition, file.rows, file.size_bytes, len(file.entry)])
         body: dict[str, Any] = {
-            "version": MESSAGE_VERSION,
+            "version": MESSAGE_VERSION if self.rejected is None else _PARTS_VERSION,
             "table": self.table_identity,
             "schema": self.schema_id,
             "query": self.query_id,
@@ -79,6 +84,7 @@ class TaskMessage:
             "places": list(places),
             "partitions": [list(partition) for partition in partitions],
             "files": files,
+            **({} if self.rejected is None else {"rejected": self.rejected.to_fields()}),
         }
         head = json.dumps(body, separators=(",", ":")).encode("utf-8")
         entries = b"".join(file.entry for file in self.files)
@@ -95,10 +101,11 @@ class TaskMessage:
                 f"Cannot read a commit message ({error!r}). Nothing was committed; restart the query so that the "
                 "batch is written again."
             ) from error
-        if type(version) is not int or version != (_PLAIN_VERSION if entries is None else MESSAGE_VERSION):
+        known = (_PLAIN_VERSION,) if entries is None else (MESSAGE_VERSION, _PARTS_VERSION)
+        if type(version) is not int or version not in known:
             raise MessageError(
-                f"A commit message has version {reprlib.repr(version)}, this paimon-sink reads version "
-                f"{_PLAIN_VERSION} and {MESSAGE_VERSION}. Nothing was committed. Install the same paimon-sink on the "
+                f"A commit message has version {reprlib.repr(version)}, this paimon-sink reads versions "
+                f"{_PLAIN_VERSION} to {_PARTS_VERSION}. Nothing was committed. Install the same paimon-sink on the "
                 "driver and on every executor, then restart the query."
             )
         try:
@@ -112,6 +119,7 @@ class TaskMessage:
                 planned=None if body.get("planned") is None else _moment_from(as_list(body["planned"])),
                 watermark_ms=None if body.get("watermark") is None else as_whole(body["watermark"]),
                 dynamic_overwrite=_is_dynamic(body.get("overwrite")),
+                rejected=RejectedRows.from_fields(body["rejected"]) if version == _PARTS_VERSION else None,
             )
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise MessageError(

@@ -72,9 +72,10 @@ class Section(Enum):
     READ = 3
     FOLLOW = 4
     DATA_FILES = 5
-    UPKEEP = 6
-    EVENT_TIME = 7
-    LISTENERS = 8
+    QUARANTINE = 6
+    UPKEEP = 7
+    EVENT_TIME = 8
+    LISTENERS = 9
 
 
 # ---------------------------------------------------------------- declarations

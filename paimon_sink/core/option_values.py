@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from paimon_sink.core.names import has_control_characters, split_outside_quotes, unquote
+from paimon_sink.core.names import has_control_characters, parse_table_name, split_outside_quotes, unquote
 from paimon_sink.core.option_secrets import has_query, holds_credentials, quoted
 from paimon_sink.core.units import parse_duration_ms, parse_size_bytes
 
@@ -35,6 +35,8 @@ __all__ = [
     "location",
     "moment_ms",
     "plain_text",
+    "quarantine",
+    "share",
     "size_bytes",
     "snapshot_id",
     "starting_version",
@@ -161,6 +163,23 @@ def count(*, at_least: int, at_most: int) -> Callable[[str], int]:
         return int(digits)
 
     return parse
+
+
+def share(text: str) -> float:
+    """A part of all."""
+    digits = text.strip()
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,15})?|\.[0-9]{1,15}", digits, re.ASCII) or not 0 <= float(digits) <= 1:
+        raise BadValueError(f"must be a share from 0 to 1, such as 0.1, not {quoted(text)}.")
+    return float(digits)
+
+
+def quarantine(text: str) -> str:
+    """A table by its name or by its location."""
+    given = text.strip()
+    if "/" in given:
+        return location(given)
+    parse_table_name(given)
+    return given
 
 
 def plain_text(text: str) -> str:

@@ -12,13 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from paimon_sink.core.capabilities import Capabilities
+from paimon_sink.core.condition_literals import LiteralError
+from paimon_sink.core.condition_text import NotUnderstoodError
+from paimon_sink.core.condition_text import parse as parse_condition
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.names import nearest_name
+from paimon_sink.core.names import nearest_name, parse_table_name
 from paimon_sink.core.option_fields import READS, Declaration, Purpose
 from paimon_sink.core.option_groups import (
     CommitOptions,
     FollowOptions,
     ListenerOptions,
+    QuarantineOptions,
     ReadOptions,
     TableOptions,
     UpkeepOptions,
@@ -39,7 +43,16 @@ OVERWRITE_SETTING = "spark.sql.sources.partitionOverwriteMode"
 """Spark's own. The one of its settings that is mistaken for an option, and would make an overwrite wider than meant."""
 
 DECLARED = Declared(
-    (TableOptions, WriteOptions, CommitOptions, ReadOptions, FollowOptions, UpkeepOptions, ListenerOptions)
+    (
+        TableOptions,
+        WriteOptions,
+        CommitOptions,
+        ReadOptions,
+        FollowOptions,
+        UpkeepOptions,
+        ListenerOptions,
+        QuarantineOptions,
+    )
 )
 
 NO_TABLE = (
@@ -62,6 +75,7 @@ class Options:
     follow: FollowOptions = field(default_factory=FollowOptions)
     upkeep: UpkeepOptions = field(default_factory=UpkeepOptions)
     listeners: ListenerOptions = field(default_factory=ListenerOptions)
+    quarantine: QuarantineOptions = field(default_factory=QuarantineOptions)
 
     @classmethod
     def parse(
@@ -87,8 +101,10 @@ class Options:
             follow=given.read(FollowOptions),
             upkeep=given.read(UpkeepOptions),
             listeners=given.read(ListenerOptions),
+            quarantine=given.read(QuarantineOptions),
         )
         parsed = replace(parsed, table=_placed(parsed.table, directory, given))
+        parsed = replace(parsed, quarantine=_quarantine_placed(parsed.quarantine, directory, given))
         problems = [
             *given.unknown,
             *given.problems,
@@ -102,6 +118,7 @@ class Options:
             *_watermark_problems(given),
             *_version_problems(given, purpose, parsed.read),
             *_listener_problems(given, purpose, parsed.listeners),
+            *_quarantine_problems(given, purpose, parsed),
         ]
         if problems:
             raise all_together(problems, whose="The options")
@@ -179,6 +196,35 @@ def _placed(options: TableOptions, directory: str | None, given: Given) -> Table
     return replace(options, warehouse=warehouse, path=location("path", options.path), catalog=catalog)
 
 
+def _quarantine_placed(options: QuarantineOptions, directory: str | None, given: Given) -> QuarantineOptions:
+    if options.table is None or "/" not in options.table:
+        return options
+    try:
+        return replace(options, table=settled(options.table, directory=directory))
+    except BadValueError as problem:
+        given.problem("quarantine", str(problem))
+        return options
+
+
+def _quarantine_problems(given: Given, purpose: Purpose, options: Options) -> Iterator[str]:
+    """Where the quarantine is, told as the table is; and checks that are no conditions at all."""
+    if purpose in READS:
+        return
+    table = options.quarantine.table
+    if table is not None and "quarantine" not in given.refused:
+        if given.has("path") and "/" not in table:
+            yield "quarantine is a name, and path names no warehouse to look in; give its location, as in path."
+        if given.has("warehouse") and "/" in table:
+            yield "quarantine is a location; beside warehouse and table it is named as database.table."
+        if table == options.table.path or ("/" not in table and parse_table_name(table) == options.table.name):
+            yield "quarantine is the table itself; give bad rows a table of their own."
+    for name, text in options.quarantine.checks.items():
+        try:
+            parse_condition(text)
+        except (NotUnderstoodError, LiteralError) as error:
+            yield f"check.{name} cannot be parsed: {error}."
+
+
 def _table_format(formats: Mapping[str, Capabilities]) -> Callable[[str], str]:
     """The name of a format that is there."""
 
@@ -211,6 +257,9 @@ def _format_problems(given: Given, options: Options, formats: Mapping[str, Capab
     if given.texts.get("branch", "").strip() not in ("", MAIN_BRANCH) and not format_.branches:
         others = _formats_with("branches", formats)
         yield f"branch is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
+    if given.has("quarantine") and not format_.quarantine:
+        others = _formats_with("quarantine", formats)
+        yield f"quarantine is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
     if options.commit.commit_identifier == HIGHEST_IDENTIFIER:
         yield f"commitIdentifier must not be {HIGHEST_IDENTIFIER}, {format_.highest_identifier_marks}."
     for name in options.commit.snapshot_properties:

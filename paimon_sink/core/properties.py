@@ -19,9 +19,15 @@ __all__ = [
     "LEDGER",
     "LISTENERS",
     "NEWEST_FOREIGN",
+    "OUTBOX",
+    "OUTBOX_NUMBER",
+    "OUTBOX_OF",
     "PREFIX",
+    "QUARANTINE",
+    "QUARANTINED",
     "QUERY_ID",
     "ROWS",
+    "ROWS_SENT",
     "SILENT_USERS_OF",
     "SMALL_FILES",
     "USERS_OF",
@@ -44,6 +50,15 @@ BYTES = f"{PREFIX}bytes"
 SMALL_FILES = f"{PREFIX}small-files"
 ATTEMPTS = f"{PREFIX}attempts"
 COMMIT_MS = f"{PREFIX}commit-ms"
+ROWS_SENT = f"{PREFIX}rows-sent"
+"""All rows of a batch that had bad ones."""
+QUARANTINE = f"{PREFIX}quarantine"
+"""Where its bad rows are."""
+QUARANTINED = f"{PREFIX}quarantined"
+"""How many; and with a rule after a dot, how many broke that."""
+OUTBOX_OF = f"{PREFIX}outbox-of"
+OUTBOX_NUMBER = f"{PREFIX}outbox-number"
+"""Of a snapshot that brought in what a commit of another table owed: the id of that commit, and the outbox."""
 
 # ---------------------------------------------------------------- of a snapshot: what the next commit needs
 
@@ -53,6 +68,7 @@ NEWEST_FOREIGN = f"{PREFIX}newest-foreign"
 LISTENERS = f"{PREFIX}listeners"
 WATERMARK = f"{PREFIX}watermark"
 IDENTIFIERS = f"{PREFIX}identifiers"
+OUTBOX = f"{PREFIX}outbox"
 
 # ---------------------------------------------------------------- of a table: prefixes, a branch or user after each
 

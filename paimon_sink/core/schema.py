@@ -26,6 +26,7 @@ __all__ = [
     "field_type_name",
     "file_schema",
     "length_limit",
+    "optional_type",
     "sql_type",
     "type_name",
 ]
@@ -115,7 +116,10 @@ class Alignment:
     def _column(self, batch: pa.RecordBatch, column: _Column) -> pa.Array:
         if column.source is None:
             return promise(pa.nulls(batch.num_rows, column.cast_type), column.file_type)
-        array = batch.column(column.source)
+        return self.converted(batch.column(column.source), column)
+
+    def converted(self, array: pa.Array, column: _Column) -> pa.Array:
+        """Values of one column as the table has them. Raises ``SchemaMismatchError`` where one of them does not fit."""
         if not column.target.nullable and array.null_count:
             raise self._refused(column.target.name, "has a null, the table's column is not null. Filter or fill it")
         if array.type != column.cast_type:
@@ -261,6 +265,11 @@ def _is_safe(source: pa.DataType, target: pa.DataType) -> bool:
     if _is_text(source) and _is_text(target):
         return True
     return _is_bytes(source) and _is_bytes(target)
+
+
+def optional_type(data_type: pa.DataType) -> pa.DataType:
+    """The type with standard child names, in which everything may be null that can be."""
+    return _standard(data_type, optional=True)
 
 
 def _standard(data_type: pa.DataType, *, optional: bool = False) -> pa.DataType:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-__all__ = ["OF_FOLLOWERS", "OF_PLANNING", "OF_ROLLBACKS", "Step", "listen", "listening", "reached"]
+__all__ = ["OF_FOLLOWERS", "OF_OUTBOXES", "OF_PLANNING", "OF_ROLLBACKS", "Step", "listen", "listening", "reached"]
 
 
 class Step(Enum):
@@ -29,6 +29,9 @@ class Step(Enum):
     COMMITTED = "committed"
     BEFORE_NOTIFY = "before notify"
     NOTIFIED = "notified"
+    OUTBOX_FILLED = "outbox filled"
+    BEFORE_DELIVERY = "before delivery"
+    DELIVERED = "delivered"
     LOOKED = "looked for new snapshots"
     PINNED = "snapshots held"
     BATCH_PLANNED = "batch planned"
@@ -49,6 +52,9 @@ OF_ROLLBACKS = frozenset({Step.HEAD_SET_BACK, Step.SNAPSHOT_TAKEN_BACK, Step.TAG
 
 OF_PLANNING = (Step.BEFORE_SCHEMA_PUT, Step.AFTER_SCHEMA_PUT, Step.BEFORE_SCHEMA_READ_BACK)
 """Where a write is that changes the columns of its table, before the first row. No other write comes there."""
+
+OF_OUTBOXES = frozenset({Step.OUTBOX_FILLED, Step.BEFORE_DELIVERY, Step.DELIVERED})
+"""Where a batch is whose rows do not all go into one table."""
 
 StepHook = Callable[[Step], None]
 _listener: StepHook | None = None

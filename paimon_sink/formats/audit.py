@@ -27,6 +27,7 @@ class ProblemKind(Enum):
     DOUBLED_BATCH = "doubled batch"
     DOUBLED_FILE = "doubled file"
     LEDGER = "ledger"
+    OWED = "not delivered"
 
 
 class FileKind(Enum):

@@ -9,9 +9,10 @@ from enum import Enum
 from typing import Any
 
 from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.outbox import Outbox
 from paimon_sink.core.strict_json import is_text
 
-__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_from", "extras_of", "latest_entries"]
+__all__ = ["Claim", "Ledger", "LedgerEntry", "Register", "extras_of", "latest_entries", "with_extras"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class LedgerEntry:
     """What its listeners know and are still owed, as ``commit/journal.py`` writes it. None without listeners."""
     identifiers: Identifiers | None = None
     """Of a batch job: all that are in, in whatever order they came. None of a stream, whose batches only go up."""
+    outbox: Outbox | None = None
+    """What the batch owes to other tables. None where no batch of the user ever did."""
 
     @property
     def highest(self) -> int:
@@ -74,19 +77,26 @@ class Ledger:
 
 
 def extras_of(entry: LedgerEntry) -> list[Any]:
-    """What an entry has beside its numbers, as its last fields: most have neither, and are not made longer by it."""
-    if entry.identifiers is not None:
-        return [entry.journal, entry.identifiers.to_fields()]
+    """What an entry has beside its numbers, as its last fields: most have none of it, and are not made longer by it."""
+    identifiers = None if entry.identifiers is None else entry.identifiers.to_fields()
+    if entry.outbox is not None:
+        return [entry.journal, identifiers, entry.outbox.to_fields()]
+    if identifiers is not None:
+        return [entry.journal, identifiers]
     return [] if entry.journal is None else [entry.journal]
 
 
-def extras_from(fields: Sequence[Any]) -> tuple[str | None, Identifiers | None]:
-    """Read them again, or raise ``ValueError``."""
-    # A lone null is never written: an entry with neither ends before these fields, so it is damage.
-    journal = fields[0] if fields else None
-    if len(fields) > 2 or not (is_text(journal) or (journal is None and len(fields) != 1)):
+def with_extras(entry: LedgerEntry, fields: Sequence[Any]) -> LedgerEntry:
+    """The entry with what was read from its last fields. Raises ``ValueError``."""
+    # A null is never the last of them: an entry that has nothing more ends before it, so it is damage.
+    if not fields:
+        return entry
+    journal, *others = fields
+    if len(fields) > 3 or fields[-1] is None or not (journal is None or is_text(journal)):
         raise ValueError(f"an entry ends in {reprlib.repr(list(fields))}")
-    return journal, Identifiers.from_fields(fields[1]) if len(fields) == 2 else None
+    identifiers = Identifiers.from_fields(others[0]) if others and others[0] is not None else None
+    outbox = Outbox.from_fields(others[1]) if len(others) == 2 else None
+    return replace(entry, journal=journal, identifiers=identifiers, outbox=outbox)
 
 
 def latest_entries(
@@ -102,5 +112,7 @@ def latest_entries(
         if identifiers is not None:
             for entry in newest_first:
                 identifiers = identifiers.adding(entry.batch_id, at_ms=entry.at_ms)
-        latest[user] = replace(newest_first[0], identifiers=identifiers)
+        # What is owed to other tables is owed whoever else signs with the name.
+        outbox = carried[user].outbox if user in carried else None
+        latest[user] = replace(newest_first[0], identifiers=identifiers, outbox=outbox)
     return latest

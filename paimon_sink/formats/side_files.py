@@ -5,6 +5,7 @@ A format says where they may lie: some stores take only a format's own names. Ev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -65,6 +66,17 @@ class SideFiles:
             return among(paths)
         with ThreadPoolExecutor(len(shares)) as readers:
             return [path for share in readers.map(among, shares) for path in share]
+
+    # ------------------------------------------------------------ rows on their way to another table
+
+    def new_kept_file(self, subject: str) -> str:
+        """A path for rows that are kept for a while, relative to the table. Where nothing names it, it is an orphan."""
+        return self.temp_file_path(new_temp_name(subject))
+
+    def is_kept_file(self, path: str, subject: str) -> bool:
+        """Whether a path is one that :meth:`new_kept_file` gives: a message may say anything."""
+        found = re.search(rf"{subject}\.[0-9a-f]{{32}}", path)
+        return found is not None and self.temp_file_path(found.group()) == path
 
     # ------------------------------------------------------------ deletions
 

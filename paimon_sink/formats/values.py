@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.condition_text import Comparison
 from paimon_sink.core.messages import DataFile
+from paimon_sink.core.rejected import RejectedRows
 from paimon_sink.formats.ledger import Ledger
 
 # ---------------------------------------------------------------- commit
@@ -93,6 +94,8 @@ class Plan:
     """The least over the tasks that saw an event time. What the snapshot says is in its :class:`SnapshotDraft`."""
     in_any_order: bool = False
     """Whether ``batch_id`` is a job's identifier, after which smaller ones may come. A stream's only go up."""
+    rejected: tuple[RejectedRows, ...] = ()
+    """What its tasks found bad, and did not write. Whoever publishes decides whether they may."""
 
     @property
     def rows(self) -> int:
@@ -109,12 +112,13 @@ class Plan:
 
     @property
     def changes_nothing(self) -> bool:
-        """An append, or a replacement of the written partitions, with no file written.
+        """An append, or a replacement of the written partitions, with no file written and no row rejected.
 
         A delete that found nothing is none, where it has an identifier: run again, it would find what came since.
         """
+        has_rows = self.files or self.removed or self.rejected
         is_mark = self.kind in (CommitKind.DELETE, CommitKind.REPLACE) and self.batch_id is not None
-        return not self.files and not self.removed and self.kind is not CommitKind.OVERWRITE and not is_mark
+        return not has_rows and self.kind is not CommitKind.OVERWRITE and not is_mark
 
 
 @dataclass(frozen=True)

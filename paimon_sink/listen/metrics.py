@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ class Metrics:
             _append(self._file, line)
         if self._logger is not None:
             _logger(self._logger).info("%s", line)
-        return asdict(totals)
+        return totals.to_state()
 
     def _expose(self, event: CommitEvent, totals: MetricTotals) -> None:
         assert self._prometheus is not None
@@ -127,6 +128,8 @@ class MetricTotals:
     bytes: int = 0
     conflicts: int = 0
     replays: int = 0
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    """By rule."""
 
     @classmethod
     def of(cls, state: Any) -> MetricTotals:
@@ -134,8 +137,9 @@ class MetricTotals:
             return cls()
         try:
             counts = {name: as_count(state[name]) for name in _COUNTS}
-            return cls(as_text(state["commit"]), as_whole(state["at_ms"]), **counts)
-        except (KeyError, TypeError, ValueError) as error:
+            quarantined = {as_text(rule): as_count(rows) for rule, rows in state.get("quarantined", {}).items()}
+            return cls(as_text(state["commit"]), as_whole(state["at_ms"]), **counts, quarantined=quarantined)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             # For example the state of another version. An error here would repeat with every batch.
             log.warning("The totals of the listener metrics cannot be read and start again at zero: %r", error)
             return cls()
@@ -152,7 +156,13 @@ class MetricTotals:
             bytes=self.bytes + event.size_bytes,
             conflicts=self.conflicts + event.attempts - 1,
             replays=self.replays + event.replays,
+            quarantined=dict(Counter(self.quarantined) + Counter(event.quarantined)),
         )
+
+    def to_state(self) -> dict[str, Any]:
+        """Where no row was ever bad, what earlier releases kept."""
+        state = asdict(self)
+        return state if self.quarantined else {name: value for name, value in state.items() if name != "quarantined"}
 
 
 _COUNTS = ("batches", "rows", "files", "bytes", "conflicts", "replays")
@@ -182,6 +192,7 @@ def figures(event: CommitEvent, *, since_ms: int | None) -> dict[str, Any]:
         "small_files": event.small_files,
         "small_share": _small_share(event),
         "seconds_since_commit_before": None if since_ms is None else max(0, event.at_ms - since_ms) / 1000,
+        **({"quarantined": dict(event.quarantined)} if event.quarantined else {}),
     }
 
 
@@ -214,6 +225,9 @@ def samples(event: CommitEvent, totals: MetricTotals) -> Iterator[Sample]:
     labels = {"table": event.table, "user": event.commit_user, "location": event.location}
     for name, text in _COUNTERS.items():
         yield Sample(f"pwc_{name}_total", "counter", text, getattr(totals, name), labels)
+    for rule, rows in sorted(totals.quarantined.items()):
+        text = "Bad rows that went into the quarantine, by the rule they broke."
+        yield Sample("pwc_quarantined_rows_total", "counter", text, rows, {**labels, "rule": rule})
     yield Sample("pwc_last_batch", "gauge", "Number of the last batch that was committed.", event.batch_id, labels)
     yield Sample(
         "pwc_last_commit_timestamp_seconds",

@@ -17,6 +17,7 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.formats.audit import FileKind, Problem, ProblemKind, StoredFile
 from paimon_sink.formats.contract import Table
+from paimon_sink.maintain.owed import owed_files
 from paimon_sink.storage.store import Upload
 
 log = logging.getLogger(__name__)
@@ -187,7 +188,8 @@ def _reading(table: Table, listing: _Listing, on_progress: Progress) -> tuple[se
             done += 1
             on_progress("snapshots", done, total)
     problems += _missing(table, files.values(), listing)
-    return files.keys() | audit.metadata_files | audit.notes(old=listing.old), problems
+    owed, unreadable = owed_files(audit, histories)
+    return files.keys() | audit.metadata_files | audit.notes(old=listing.old) | owed, [*problems, *unreadable]
 
 
 def _missing(table: Table, named: Iterable[StoredFile], listing: _Listing) -> Iterator[Problem]:

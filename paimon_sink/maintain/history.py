@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from paimon_sink.commit.journal import ListenerJournal
-from paimon_sink.core.properties import PREFIX
+from paimon_sink.core.properties import PREFIX, QUARANTINED
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 
@@ -45,6 +45,9 @@ class BatchFigures:
     """Rows in the table from here on."""
     watermark_ms: int | None = None
     rows_rewritten: int | None = None
+    quarantined: int | None = None
+    """Bad rows of the batch, which are in another table. None: it had none."""
+    quarantined_by_rule: Mapping[str, int] = field(default_factory=dict)
     """Rows that were in the table already, and that it put into other files."""
     is_rewrite: bool = False
     """A compaction. It is no batch: it has no lag, and nobody's lag is counted from it."""
@@ -202,7 +205,9 @@ def _entries(snapshots: Iterable[SnapshotInfo]) -> Iterable[BatchFigures]:
 
 
 def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
-    own = {key: _number(info.properties.get(f"{PREFIX}{key}")) for key in _OWN} if info.commit_id is not None else {}
+    own: dict[str, int | None] = {}
+    if info.commit_id is not None:
+        own = {key: _number(info.properties.get(f"{PREFIX}{key}")) for key in _OWN}
     # Of others, an append takes nothing out, so what it added is what it wrote. Nobody can say so of the rest.
     others_rows = info.rows_added if info.effect is SnapshotKind.APPEND else None
     rows = _first(own.get("rows"), others_rows)
@@ -223,11 +228,19 @@ def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
         table_rows=info.rows,
         watermark_ms=info.watermark_ms,
         rows_rewritten=rows if info.is_rewrite else None,
+        quarantined=own.get("quarantined"),
+        quarantined_by_rule=_by_rule(info.properties),
         is_rewrite=info.is_rewrite,
     )
 
 
-_OWN = ("rows", "files", "bytes", "small-files", "attempts", "commit-ms")
+_OWN = ("rows", "files", "bytes", "small-files", "attempts", "commit-ms", "quarantined")
+_RULES = f"{QUARANTINED}."
+
+
+def _by_rule(properties: Mapping[str, str]) -> dict[str, int]:
+    rules = {key.removeprefix(_RULES): _number(text) for key, text in properties.items() if key.startswith(_RULES)}
+    return {rule: rows for rule, rows in rules.items() if rows is not None}
 
 
 def _users(entries: Sequence[BatchFigures], ledger: Mapping[str, LedgerEntry]) -> list[User]:

@@ -18,6 +18,8 @@ from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, S
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
+from paimon_sink.maintain.owed import owed_files
+from paimon_sink.maintain.quarantine_sums import OpenQuarantine, sum_problems
 
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
@@ -62,17 +64,25 @@ class Report:
         return not self.problems
 
 
-def verify(table: Table, *, deep: bool = False, progress: Progress | None = None) -> Report:
+def verify(
+    table: Table,
+    *,
+    deep: bool = False,
+    progress: Progress | None = None,
+    open_quarantine: OpenQuarantine | None = None,
+) -> Report:
     """Read all of the table's metadata and the footer of every file it names; with ``deep``, all rows.
+
+    With ``open_quarantine``, the rows of each batch are added up with those that are there.
 
     A table may be expired, rolled back or lose a tag while it is read, and then files are rightly gone. So what looks
     wrong is looked at again, until two readings in a row agree on it.
     """
     on_progress = progress or _nobody
-    report = _read(table, deep=deep, on_progress=on_progress)
+    report = _read(table, deep=deep, on_progress=on_progress, open_quarantine=open_quarantine)
     while report.problems:
         suspects = {problem.where for problem in report.problems}
-        second = _read(table, deep=deep, on_progress=on_progress, only=suspects)
+        second = _read(table, deep=deep, on_progress=on_progress, only=suspects, open_quarantine=open_quarantine)
         again = {(problem.kind, problem.where) for problem in second.problems}
         agreed = tuple(problem for problem in report.problems if (problem.kind, problem.where) in again)
         if agreed == report.problems:
@@ -85,7 +95,14 @@ def _nobody(part: str, done: int, of: int) -> None:
     pass
 
 
-def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | None = None) -> Report:
+def _read(
+    table: Table,
+    *,
+    deep: bool,
+    on_progress: Progress,
+    only: Set[str] | None = None,
+    open_quarantine: OpenQuarantine | None = None,
+) -> Report:
     """One reading. With ``only``, of the data files it looks at these alone."""
     audit = table.upkeep.audit()
     # Before the snapshots are read: a batch that lands meanwhile must not make its files look like orphans.
@@ -101,9 +118,12 @@ def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | N
             on_progress("snapshots", done, total)
         reading.problems += _doubled_batches(history)
         reading.problems += _ledger_order(history, audit)
+    owed, _ = owed_files(audit, histories)
     suspects = [file for file in reading.files.values() if only is None or file.path in only]
     reading.problems += _data_files(table, suspects, deep=deep, on_progress=on_progress)
     main = histories[0].snapshots
+    if open_quarantine is not None:
+        reading.problems += sum_problems(table, main, open_quarantine)
     return Report(
         table=table.label,
         deep=deep,
@@ -119,7 +139,7 @@ def _read(table: Table, *, deep: bool, on_progress: Progress, only: Set[str] | N
         rows=reading.rows if main else 0,
         unchecked_files=sum(file.is_elsewhere or not _is_parquet(file) for file in reading.files.values()),
         problems=tuple(reading.problems),
-        orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files)),
+        orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files - owed)),
     )
 
 

@@ -17,6 +17,7 @@ from paimon_sink.write.event_time import EventTime
 from paimon_sink.write.fanout import FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.offsets import with_offsets
+from paimon_sink.write.sieve import Rules, Sieve
 
 
 @dataclass(frozen=True)
@@ -46,31 +47,44 @@ def write_task(
     compact: bool = False,
     admit: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]] | None = None,
     advice: Callable[[], str] = lambda: "",
+    rules: Rules | None = None,
 ) -> TaskMessage:
     """Write one task attempt. When it fails, it removes its own files: no message names them, so nobody else can.
 
     ``admit`` sees the rows as the table will have them, and raises where some may not go in. ``advice`` is what the
     error says last where the rows do not fit.
     """
-    alignment = align(incoming, table.schema, table=table.label, case_sensitive=case_sensitive, advice=advice)
+    written = incoming if rules is None else rules.written(incoming)
+    alignment = align(written, table.schema, table=table.label, case_sensitive=case_sensitive, advice=advice)
     attempt = TaskAttempt(
         table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
     )
     fan_out = FanOut(attempt, limits or Limits())
     tracker = _EventTimeTracker(event_time, clock or SystemClock())
+    sieve = None if rules is None else Sieve.of(rules, attempt, incoming, alignment, clock or SystemClock())
+    apply = alignment.apply if sieve is None else sieve.good_rows
     reached(Step.WRITE_STARTED)
     try:
-        aligned = (alignment.apply(with_offsets(batch)) for batch in batches if batch.num_rows)
+        aligned = (apply(with_offsets(batch)) for batch in batches if batch.num_rows)
         admitted = aligned if admit is None else admit(aligned)
         files = [file for batch in tracker.over(admitted) for file in fan_out.write(batch)]
         files.extend(fan_out.close())
         message = TaskMessage(
-            table.identity, table.schema_id, tuple(files), query_id, batch_id, planned, tracker.watermark_ms
+            table.identity,
+            table.schema_id,
+            tuple(files),
+            query_id,
+            batch_id,
+            planned,
+            tracker.watermark_ms,
+            rejected=None if sieve is None else sieve.close(),
         )
         reached(Step.MESSAGE_BUILT)
     except BaseException:
         # Files may be deleted: the message never left this attempt.
         fan_out.discard()
+        if sieve is not None:
+            sieve.discard()
         attempt.remove_files()
         raise
     return message

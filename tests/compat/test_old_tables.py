@@ -97,6 +97,17 @@ def test_the_next_batches_go_in(shop: Shop) -> None:
     assert shop.pwc("history")["watermark_ms"] == START_MS + 5 * 60_000
 
 
+def test_a_stream_goes_on_with_a_quarantine_and_without_it_again(shop: Shop) -> None:
+    judging = {"quarantine": "sales.bad", "quarantine__maxShare": "1", "check__known": "id < 90"}
+    for _ in range(2):
+        shop.stream("orders", 4, rows((24, "mon"), (94, "mon"), minute=4), **judging, **TIMED)
+    shop.stream("orders", 5, rows((25, None), minute=5), **TIMED)
+
+    assert shop.rows() == with_new((24, "mon"), (25, None))
+    counted = {one["batch"]: one["quarantined"] for one in shop.pwc("history")["snapshots"] if one["user"] == "orders"}
+    assert counted == {0: None, 1: None, 2: None, 3: None, 4: 1, 5: None}
+
+
 def test_the_watermark_does_not_go_back(shop: Shop) -> None:
     shop.stream("orders", 4, rows((24, "mon"), minute=1), **TIMED)
 

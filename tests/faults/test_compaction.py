@@ -13,7 +13,7 @@ import pytest
 from paimon_sink.commit.coordinator import Bounds, Coordinator
 from paimon_sink.commit.fold import fold_rewrite
 from paimon_sink.core.errors import CommitUnknownError, FilesReplacedError, RefusedError, TableChangedError
-from paimon_sink.core.steps import OF_FOLLOWERS, OF_PLANNING, OF_ROLLBACKS, Step, listening
+from paimon_sink.core.steps import OF_FOLLOWERS, OF_OUTBOXES, OF_PLANNING, OF_ROLLBACKS, Step, listening
 from paimon_sink.maintain.compact import Compaction, Rewrite, compact_groups, plan, publish
 from tests.support.batches import coordinator, path_in, write_plan
 from tests.support.clock import FakeClock
@@ -295,7 +295,7 @@ def test_a_compaction_and_an_append_both_land_in_every_order(lake: Lake) -> None
             *(
                 step
                 for step in Step
-                if step not in (*AT_FIRST, *TELL_STEPS, *OF_FOLLOWERS, *OF_ROLLBACKS, *OF_PLANNING)
+                if step not in (*AT_FIRST, *TELL_STEPS, *OF_FOLLOWERS, *OF_ROLLBACKS, *OF_PLANNING, *OF_OUTBOXES)
             ),
             RETURNED,
             marks=pytest.mark.long,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from paimon_sink.core.steps import OF_FOLLOWERS, OF_PLANNING, OF_ROLLBACKS, Step, listen
+from paimon_sink.core.steps import OF_FOLLOWERS, OF_OUTBOXES, OF_PLANNING, OF_ROLLBACKS, Step, listen
 from paimon_sink.read.scan import ReadTask
 from paimon_sink.read.scan import rows as rows_of
 from tests.support.compaction import compact
@@ -35,7 +35,9 @@ __all__ = [
 ]
 
 TASK_STEPS = (Step.WRITE_STARTED, Step.ROWS_WRITTEN, Step.FILE_CLOSED, Step.MESSAGE_BUILT)
-COMMIT_STEPS = tuple(step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS, *OF_PLANNING, *OF_ROLLBACKS})
+COMMIT_STEPS = tuple(
+    step for step in Step if step not in {*TASK_STEPS, *OF_FOLLOWERS, *OF_OUTBOXES, *OF_PLANNING, *OF_ROLLBACKS}
+)
 TELL_STEPS = (Step.BEFORE_NOTIFY, Step.NOTIFIED)
 """Of a commit. A compaction is nothing to tell of."""
 RETURNED = None

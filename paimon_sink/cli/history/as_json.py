@@ -105,4 +105,6 @@ def _entry(entry: BatchFigures) -> dict[str, Any]:
         "watermark_ms": entry.watermark_ms,
         "watermark_lag_ms": entry.watermark_lag_ms,
         "table_rows": entry.table_rows,
+        "quarantined": entry.quarantined,
+        "quarantined_by_rule": dict(entry.quarantined_by_rule),
     }

@@ -94,6 +94,7 @@ def _show_entries(console: Console, entries: Sequence[BatchFigures], *, of: int)
 def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[Column]:
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
     behind = [or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
+    has_bad = any(entry.quarantined for entry in entries)
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
     # Where all are appends, which nobody doubts, the kind is the first to go; the id of a snapshot never goes.
     is_plain = {entry.kind for entry in entries} <= {"append"}
@@ -104,6 +105,7 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
         Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=9 if is_plain else 1),
         Column("batch", [or_nothing(entry.batch_id, str) for entry in entries]),
         Column("rows", [count(entry.rows) for entry in entries]),
+        *([Column("bad", [count(entry.quarantined) for entry in entries])] if has_bad else []),
         Column("files", [count(entry.files) for entry in entries], leaves=4),
         Column("small", [count(entry.small_files) for entry in entries], leaves=6),
         Column("size", [or_nothing(entry.size_bytes, size) for entry in entries], leaves=5),

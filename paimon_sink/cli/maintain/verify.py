@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from paimon_sink.cli.arguments import echo_json, json_flag, table_argument
+from paimon_sink.cli.arguments import echo_json, json_flag, open_named, options_argument, parsed
 from paimon_sink.cli.figures import many, size
 from paimon_sink.cli.maintain.erased import verify_erased
 from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, show_figure, show_left_out
-from paimon_sink.formats.contract import Table
+from paimon_sink.maintain.quarantine_sums import opener
 from paimon_sink.maintain.verify import Report, verify
 
 __all__ = ["verify_command"]
@@ -22,25 +22,27 @@ _SHOWN = 20
 
 
 @click.command("verify")
-@table_argument
+@options_argument
 @click.option("--deep", is_flag=True, help="Read every row, not only the footers.")
 @click.option("--erased", "condition", metavar="CONDITION",
               help="Instead: read every file that is left, and say which hold rows that meet the condition, written as "
                    "the option where.")  # fmt: skip
 @json_flag
-def verify_command(*, table: Table, deep: bool, condition: str | None, as_json: bool) -> None:
+def verify_command(*, options: dict[str, str], deep: bool, condition: str | None, as_json: bool) -> None:
     """Check every snapshot, manifest and data file of a table, and the ledger. Changes nothing.
 
     TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
-    are no fault: a running batch has some, and a killed one leaves some behind.
+    are no fault: a running batch has some, and a killed one leaves some behind. The rows of a batch that had bad ones
+    are added up with its quarantine, if the table is named as it is: by --warehouse and --table.
     """
     if condition is not None:
         if deep:
             raise click.UsageError("--erased reads every row as it is. Leave --deep out.")
-        verify_erased(table, condition, as_json=as_json)
+        verify_erased(open_named(options), condition, as_json=as_json)
         return
     with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
-        report = verify(table, deep=deep, progress=bars.move)
+        table = open_named(options)
+        report = verify(table, deep=deep, progress=bars.move, open_quarantine=opener(parsed(options).table))
     if as_json:
         echo_json(_as_json(report))
     else:

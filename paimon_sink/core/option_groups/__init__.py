@@ -9,6 +9,7 @@ from __future__ import annotations
 from paimon_sink.core.option_groups.commit import CommitOptions
 from paimon_sink.core.option_groups.follow import FollowOptions
 from paimon_sink.core.option_groups.listeners import ListenerOptions
+from paimon_sink.core.option_groups.quarantine import QuarantineOptions
 from paimon_sink.core.option_groups.read import ReadOptions
 from paimon_sink.core.option_groups.table import TableOptions
 from paimon_sink.core.option_groups.upkeep import UpkeepOptions
@@ -18,6 +19,7 @@ __all__ = [
     "CommitOptions",
     "FollowOptions",
     "ListenerOptions",
+    "QuarantineOptions",
     "ReadOptions",
     "TableOptions",
     "UpkeepOptions",

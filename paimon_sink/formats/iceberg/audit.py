@@ -20,7 +20,7 @@ from paimon_sink.formats.iceberg.file_io import StoreFileIO, store_path
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.kinds import kind_of
-from paimon_sink.formats.iceberg.ledger import stored_ledger
+from paimon_sink.formats.iceberg.ledger import owed_files, stored_ledger
 from paimon_sink.formats.iceberg.manifests import added_files, read_entries, read_manifests
 from paimon_sink.formats.iceberg.snapshot_info import IcebergSnapshotInfo, snapshot_info
 from paimon_sink.formats.iceberg.stored_rows import Origin
@@ -233,8 +233,9 @@ class IcebergAudit(Audit[IcebergSnapshotInfo]):
         return {self._handle.relative(path) for path in added_files(location, self._native.io)}
 
     def notes(self, *, old: Set[str]) -> Set[str]:
-        check_collectable(self._metadata.properties, table=".".join(self._native.name()))
-        return frozenset()
+        name = ".".join(self._native.name())
+        check_collectable(self._metadata.properties, table=name)
+        return owed_files(self._metadata.properties, table=name)
 
     def kind(self, path: str) -> FileKind:
         return kind_of(path)

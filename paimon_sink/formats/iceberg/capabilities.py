@@ -45,6 +45,7 @@ CAPABILITIES = Capabilities(
     data_elsewhere=no("refused by name (5)"),
     position_deletes=YES,
     equality_deletes=no("refused by name: pyiceberg has no reader for them"),
+    quarantine=YES,
     merge_schema=YES,
     reserved_snapshot_properties=dict.fromkeys(("operation", "self"), "Iceberg and pyiceberg keep for themselves"),
 )

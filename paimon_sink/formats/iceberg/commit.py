@@ -11,7 +11,16 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import OptionError, PwcError, StorageError, TableChangedError
-from paimon_sink.core.properties import BATCH_ID, COMMIT_ID, COMMIT_USER, IDENTIFIERS, LISTENERS, QUERY_ID, WATERMARK
+from paimon_sink.core.properties import (
+    BATCH_ID,
+    COMMIT_ID,
+    COMMIT_USER,
+    IDENTIFIERS,
+    LISTENERS,
+    OUTBOX,
+    QUERY_ID,
+    WATERMARK,
+)
 from paimon_sink.formats.contract import Commit
 from paimon_sink.formats.iceberg.build import SnapshotBuilder
 from paimon_sink.formats.iceberg.compacting import Removal
@@ -186,4 +195,6 @@ def _signature(draft: SnapshotDraft) -> dict[str, str]:
         signature[LISTENERS] = entry.journal
     if entry is not None and entry.identifiers is not None:
         signature[IDENTIFIERS] = json.dumps(entry.identifiers.to_fields(), separators=(",", ":"))
+    if entry is not None and entry.outbox is not None:
+        signature[OUTBOX] = json.dumps(entry.outbox.to_fields(), separators=(",", ":"))
     return signature

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
-from typing import Any
+from itertools import tee
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from pyiceberg.table.metadata import TableMetadata
@@ -20,12 +21,14 @@ from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.identifiers import Identifiers
+from paimon_sink.core.outbox import Outbox
 from paimon_sink.core.properties import (
     BATCH_ID,
     COMMIT_ID,
     COMMIT_USER,
     IDENTIFIERS,
     LISTENERS,
+    OUTBOX,
     QUERY_ID,
     SILENT_USERS_OF,
     USERS_OF,
@@ -41,7 +44,9 @@ from paimon_sink.formats.iceberg.kept import (
     standing,
 )
 from paimon_sink.formats.iceberg.silent import SilentUsers
-from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_from, extras_of
+from paimon_sink.formats.ledger import Claim, Ledger, LedgerEntry, Register, extras_of, with_extras
+
+T = TypeVar("T")
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _ROLLED_BACK = 2**63 - 1
@@ -93,6 +98,13 @@ def stored_ledger(properties: Mapping[str, str], *, branch: str, table: str) -> 
     }
     _silent(properties, SILENT_USERS_OF + _quoted(branch), table=table)
     return Ledger(entries)
+
+
+def owed_files(properties: Mapping[str, str], *, table: str) -> frozenset[str]:
+    """Files with rows that batches of any branch owe to other tables."""
+    lines = (_entry(text, key=key, table=table) for key, text in properties.items() if key.startswith(USERS_OF))
+    outboxes = (entry.outbox for entry in lines if entry.outbox is not None)
+    return frozenset(part.file for outbox in outboxes for part in outbox.parts)
 
 
 def ledger_changes(
@@ -335,8 +347,12 @@ def _user(key: str, prefix: str, *, table: str) -> str:
 
 def _newest_of(line: Iterable[Snapshot], user: str, own: LedgerEntry | None) -> LedgerEntry | None:
     """The user's newest batch on a line. A job's identifiers go on from the last snapshot that has them."""
-    entries = (entry for snapshot in line if (entry := _written_by(snapshot, user, own)))
+    entries: Iterator[LedgerEntry] = (e for snapshot in line if (e := _written_by(snapshot, user, own)))
     newest = next(entries, None)
+    if newest is not None and newest.commit_id is None and own is not None and own.outbox is not None:
+        # Another engine signed with the name. What is owed to other tables is owed all the same.
+        entries, ahead = tee(entries)
+        newest = replace(newest, outbox=next((entry.outbox for entry in ahead if entry.commit_id is not None), None))
     if newest is None or newest.identifiers is not None or own is None or own.identifiers is None:
         return newest
     # Another engine signed with the name of our job.
@@ -367,16 +383,18 @@ def _written_by(snapshot: Snapshot, user: str, own: LedgerEntry | None) -> Ledge
         snapshot_id=snapshot.snapshot_id,
         at_ms=snapshot.timestamp_ms,
         journal=properties.get(LISTENERS),
-        identifiers=_identifiers(snapshot, properties.get(IDENTIFIERS)),
+        identifiers=_stated(snapshot, IDENTIFIERS, Identifiers.from_fields),
+        outbox=_stated(snapshot, OUTBOX, Outbox.from_fields),
     )
 
 
-def _identifiers(snapshot: Snapshot, text: str | None) -> Identifiers | None:
+def _stated(snapshot: Snapshot, key: str, read: Callable[[Any], T]) -> T | None:
+    text = properties_of(snapshot).get(key)
     try:
-        return None if text is None else Identifiers.from_fields(read_json(text))
+        return None if text is None else read(read_json(text))
     except (ValueError, TypeError) as error:
         raise CorruptTableError(
-            f"Cannot read {IDENTIFIERS} in the summary of snapshot {snapshot.snapshot_id} ({error}). Nothing was "
+            f"Cannot read {key} in the summary of snapshot {snapshot.snapshot_id} ({error}). Nothing was "
             "committed. If a newer paimon-sink wrote it, use that; else roll the table back to the snapshot before it."
         ) from error
 
@@ -407,10 +425,9 @@ def _entry(text: str, *, key: str, table: str) -> LedgerEntry:
         texts = (value is None or is_text(value) for value in (query_id, commit_id))
         if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms, number)))):
             raise ValueError(f"it reads {reprlib.repr(fields)}")
-        journal, identifiers = extras_from(extras)
+        return with_extras(LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms), extras)
     except (ValueError, TypeError) as error:
         raise _unreadable(key, table, error) from error
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, journal, identifiers)
 
 
 def _unreadable(key: str, table: str, error: Exception) -> CorruptTableError:

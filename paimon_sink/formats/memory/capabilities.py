@@ -31,6 +31,7 @@ CAPABILITIES = Capabilities(
     mark_done=YES,
     tags=YES,
     table_kinds=yes("append tables"),
+    quarantine=YES,
     merge_schema=YES,
 )
 FORMAT = RegisteredFormat(

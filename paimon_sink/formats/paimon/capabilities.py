@@ -45,6 +45,7 @@ CAPABILITIES = Capabilities(
     data_elsewhere=NOT_APPLICABLE,
     position_deletes=NOT_APPLICABLE,
     equality_deletes=NOT_APPLICABLE,
+    quarantine=YES,
     merge_schema=yes("yes; not through a REST catalog (8)"),
     highest_identifier_marks="Paimon's own mark for batch commits",
 )

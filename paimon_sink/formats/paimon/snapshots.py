@@ -20,7 +20,7 @@ from paimon_sink.core.errors import CorruptTableError
 from paimon_sink.core.properties import BASE, COMMIT_ID, LEDGER, NEWEST_FOREIGN, QUERY_ID
 from paimon_sink.core.strict_json import is_text, is_whole, read_json
 from paimon_sink.core.together import for_each, together
-from paimon_sink.formats.ledger import Ledger, LedgerEntry, extras_from, extras_of
+from paimon_sink.formats.ledger import Ledger, LedgerEntry, extras_of, with_extras
 from paimon_sink.formats.paimon.numbered import number, numbers
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 from paimon_sink.storage.store import Store
@@ -288,8 +288,7 @@ def _entry(fields: Any) -> LedgerEntry:
     texts = (text is None or is_text(text) for text in (query_id, commit_id))
     if not (all(texts) and all(map(is_whole, (batch_id, snapshot_id, at_ms)))):
         raise ValueError(f"an entry reads {reprlib.repr(fields)}")
-    journal, identifiers = extras_from(extras)
-    return LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms, journal, identifiers)
+    return with_extras(LedgerEntry(batch_id, query_id, commit_id, snapshot_id, at_ms), extras)
 
 
 def _agreed(ledger: Ledger, snapshot: Snapshot) -> Ledger:

@@ -1,0 +1,151 @@
+"""What a batch owes to other tables, in a commit: filled before its put, which decides it, and delivered after.
+
+An entry of the ledger names what its batch owes. Nothing is put for a commit user before what its last batch owes is
+delivered, so there is never more than one outbox of a user to deliver, and whoever comes next delivers it: the same
+driver a moment later, a restarted one, or one that takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from paimon_sink.commit.sentences import name_of
+from paimon_sink.core.errors import RefusedError
+from paimon_sink.core.outbox import NONE_TAKEN, Outbox, OutboxPart, next_outbox, number_of
+from paimon_sink.core.rejected import counted_by_rule, in_words
+from paimon_sink.core.steps import Step, reached
+from paimon_sink.formats.ledger import LedgerEntry
+from paimon_sink.formats.values import Plan
+
+__all__ = ["NO_OUTBOXES", "OutboxAheadError", "Outboxes", "RunningOutbox"]
+
+
+class OutboxAheadError(RefusedError):
+    """The receiving table has more than the table ever owed it: one was rolled back, or this look at it is old."""
+
+
+class Outboxes(Protocol):
+    """Whoever writes into the tables that an outbox names."""
+
+    def check(self, plan: Plan) -> None:
+        """Raise ``SchemaMismatchError`` when the batch has more bad rows than it may."""
+
+    def fill(self, plan: Plan) -> tuple[OutboxPart, ...]:
+        """Write what the batch owes to where the ledger can name it."""
+
+    def taken(self, commit_user: str, parts: Sequence[OutboxPart]) -> int:
+        """The highest number that a receiving table has of this user. ``NONE_TAKEN`` where it has none."""
+
+    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
+        """Bring what an entry owes into its table, unless it is there. Raises when that is not known to be done."""
+
+    def drop(self, plan: Plan, parts: Sequence[OutboxPart]) -> None:
+        """Delete what the tasks kept, and these files. One that stays behind is an orphan. Never raises."""
+
+    def refused(self, plan: Plan) -> None:
+        """The batch failed before anything of it was put. Delete what its tasks wrote. Never raises."""
+
+
+class _NoOutboxes:
+    """For who writes into one table alone, such as a compaction."""
+
+    def check(self, plan: Plan) -> None:
+        if plan.rejected:
+            words = in_words(counted_by_rule(plan.rejected))
+            raise RefusedError(f"Cannot commit {name_of(plan)}: it has bad rows ({words}), and no quarantine.")
+
+    def fill(self, plan: Plan) -> tuple[OutboxPart, ...]:
+        return ()
+
+    def taken(self, commit_user: str, parts: Sequence[OutboxPart]) -> int:
+        return NONE_TAKEN
+
+    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
+        raise RefusedError(
+            f"Batch {entry.batch_id} of the commit user {commit_user!r} owes rows to another table, and this writer "
+            "delivers none. Nothing was committed. Restart the query that wrote it."
+        )
+
+    def drop(self, plan: Plan, parts: Sequence[OutboxPart]) -> None:
+        """Nothing was kept."""
+
+    def refused(self, plan: Plan) -> None:
+        """Nothing was kept."""
+
+
+NO_OUTBOXES = _NoOutboxes()
+
+
+@dataclass
+class RunningOutbox:
+    """Of one commit under way, through all its attempts."""
+
+    outboxes: Outboxes
+    plan: Plan
+    table: str
+    takes_over: bool = False
+    parts: tuple[OutboxPart, ...] | None = None
+    """None: nothing was written yet."""
+    _delivered: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def files(self) -> list[str]:
+        return [part.file for part in self.parts or ()]
+
+    def next(self, before: LedgerEntry | None) -> Outbox | None:
+        """The outbox of this batch, after the one that stands, which is delivered first. It raises where rows are too
+        bad to be put, and where an older put of theirs was rolled back."""
+        if before is not None:
+            self.settle(before)
+        if self.parts is None:
+            self._fill()
+        assert self.parts is not None
+        standing = None if before is None else before.outbox
+        taken = self.outboxes.taken(self.plan.commit_user, self.parts) if self.parts else NONE_TAKEN
+        if taken > number_of(standing) and not self.takes_over:
+            raise OutboxAheadError(
+                f"Cannot commit {name_of(self.plan)} to {self.table}: its quarantine {self.parts[0].table} has bad "
+                f"rows of batches of {self.plan.commit_user!r} that are not in the table any more; it was rolled back. "
+                "Nothing was committed. Roll the quarantine back too, or take those rows out of it, and then set "
+                "takeover=true once to go on."
+            )
+        return next_outbox(standing, self.parts, taken=taken)
+
+    def _fill(self) -> None:
+        try:
+            self.outboxes.check(self.plan)
+        except Exception:
+            # May go: no put that names any of it was sent.
+            self.outboxes.refused(self.plan)
+            raise
+        self.parts = self.outboxes.fill(self.plan)
+        if self.parts:
+            reached(Step.OUTBOX_FILLED)
+
+    def settle(self, entry: LedgerEntry, commit_user: str | None = None) -> None:
+        """Deliver what an entry owes. In one commit, each at most once."""
+        user = commit_user or self.plan.commit_user
+        if entry.outbox is None or not entry.outbox.parts or (user, entry.outbox.number) in self._delivered:
+            return
+        reached(Step.BEFORE_DELIVERY)
+        self.outboxes.deliver(user, entry)
+        self._delivered.add((user, entry.outbox.number))
+        reached(Step.DELIVERED)
+
+    def landed(self, entry: LedgerEntry | None, before: LedgerEntry | None) -> None:
+        """The batch is in. What it owes is delivered; what the batch before owed is not named any more."""
+        if entry is not None:
+            self.settle(entry)
+        if self.plan.rejected or (before is not None and before.outbox is not None):
+            spent = () if before is None or before.outbox is None else before.outbox.parts
+            self.outboxes.drop(self.plan, spent)
+
+    def finished(self, entry: LedgerEntry | None) -> None:
+        """There was nothing to put, or nothing any more. What is owed is delivered, what this try kept goes."""
+        if entry is not None:
+            self.settle(entry)
+        named = () if entry is None or entry.outbox is None else entry.outbox.parts
+        if self.plan.rejected:
+            self.outboxes.drop(self.plan, [part for part in self.parts or () if part not in named])

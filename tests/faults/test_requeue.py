@@ -1,0 +1,126 @@
+"""Quarantined rows written again: each once, whatever dies in between, and however often somebody tries."""
+
+from __future__ import annotations
+
+import pytest
+
+from paimon_sink.core.errors import CommitConflictError, OptionError
+from paimon_sink.core.options import Options, Purpose
+from paimon_sink.core.steps import Step, listening
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.maintain.requeue import Requeued, requeue
+from tests.support.interleave import once_at
+from tests.support.lake import Lake, rows
+from tests.support.quarantined import Quarantined, dying_at, quarantined
+
+
+@pytest.fixture
+def tables(lake: Lake) -> Quarantined:
+    found = quarantined(lake)
+    found.append(0, 1, -1, -2)
+    found.append(1, 2, -3)
+    return found
+
+
+def options(tables: Quarantined, **more: str) -> Options:
+    return parse_options({**tables.lake.all_options(), **more}, purpose=Purpose.READ)
+
+
+def again(tables: Quarantined, where: str | None = None, **more: str) -> Requeued:
+    return requeue(options(tables, **more), where=where)
+
+
+@pytest.mark.witness
+@pytest.mark.fault(93)
+def test_two_runs_write_each_row_once(tables: Quarantined) -> None:
+    first = again(tables)
+    second = again(tables)
+
+    assert (first.written, second.written) == (3, 0)
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
+    assert tables.bad_ids() == [-3, -2, -1]
+
+
+@pytest.mark.fault(93)
+@pytest.mark.parametrize(
+    "step",
+    [Step.BEFORE_PUT, Step.AFTER_PUT, Step.COMMITTED, Step.BEFORE_DELIVERY, Step.DELIVERED],
+    ids=lambda step: step.value,
+)
+def test_a_run_that_dies_is_finished_by_the_next_and_doubles_nothing(tables: Quarantined, step: Step) -> None:
+    with dying_at(step):
+        again(tables)
+
+    again(tables)
+
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
+
+
+@pytest.mark.fault(93)
+def test_what_fails_again_comes_back_with_its_attempt_counted(tables: Quarantined) -> None:
+    report = again(tables, **{"check.low": "id > -3"})
+    once_more = again(tables, **{"check.low": "id > -3"})
+    at_last = again(tables)
+
+    assert (report.written, report.back) == (2, {"check.low": 1})
+    assert (once_more.written, once_more.back) == (0, {"check.low": 1})
+    assert at_last.written == 1
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
+    attempts = sorted((row["id"], row["_pwc_attempt"]) for row in tables.bad.read())
+    assert attempts == [(-3, 1), (-3, 2), (-3, 3), (-2, 1), (-1, 1)]
+    assert tables.problems() == []
+
+
+@pytest.mark.fault(93)
+def test_only_rows_that_meet_a_condition_are_written_and_the_others_stay_open(tables: Quarantined) -> None:
+    some = again(tables, "_pwc_batch = 0 AND id > -2")
+    dry = requeue(options(tables), dry_run=True)
+    rest = again(tables)
+
+    assert (some.written, sum(dry.tried.values()), rest.written) == (1, 2, 2)
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
+
+
+@pytest.mark.fault(93)
+@pytest.mark.parametrize("step", [Step.BEFORE_LOOK, Step.BEFORE_PUT], ids=lambda step: step.value)
+def test_of_two_runs_at_once_one_writes(tables: Quarantined, step: Step) -> None:
+    with listening(once_at(step, lambda: again(tables))), pytest.raises(CommitConflictError, match="Another run"):
+        again(tables)
+
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
+    assert again(tables).written == 0
+
+
+def test_rows_with_values_that_the_table_has_no_column_for_stay(tables: Quarantined) -> None:
+    writer = tables.lake.with_options(quarantine="sales.orders_bad", quarantine__maxShare="1", errorColumn="day")
+    tables.lake.append(5, rows(9))
+    other = Quarantined(Lake(tables.lake.options, table="sales.notes"))
+    narrow = Lake(tables.lake.options, "sales.notes", dict(writer.extra))
+    narrow.append(0, rows(4, day=None), rows(5, day="cut off"))
+
+    report = again(other, quarantine="sales.orders_bad")
+
+    assert (report.written, report.left) == (0, 1)
+    assert other.good_ids() == [4]
+
+
+def test_a_table_that_never_had_a_quarantine_says_so(lake: Lake) -> None:
+    lake.append(0, rows(1))
+
+    with pytest.raises(OptionError, match="names a quarantine"):
+        requeue(parse_options(lake.all_options(), purpose=Purpose.READ))
+
+
+def test_a_table_named_by_its_location_is_asked_for_by_its_name(tables: Quarantined) -> None:
+    if not tables.lake.open().capabilities.tables_by_path:
+        return
+    by_path = {key: value for key, value in tables.lake.options.items() if key != "warehouse"}
+    named = parse_options({**by_path, "path": tables.lake.open().location}, purpose=Purpose.READ)
+
+    with pytest.raises(OptionError, match="Name the table by warehouse and table"):
+        requeue(named)
+
+
+def test_a_condition_on_a_column_that_is_not_there_is_refused(tables: Quarantined) -> None:
+    with pytest.raises(OptionError, match="idd"):
+        again(tables, "idd = 1")
