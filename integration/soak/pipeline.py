@@ -44,7 +44,8 @@ class PipelineFigures:
     refusals: dict[str, int]
     appends: int
     batches: int
-    replays_recognised: int
+    without_a_put: int
+    """Batches that were in B already, or brought no row: A was compacted."""
     rows_sent: int
     rows_in_a: int
     rows_in_b: int
@@ -172,7 +173,7 @@ def _counted(
         refusals=dict(Counter(event["error"] for event in failed if is_refusal(event["error"]))),
         appends=sent,
         batches=place.batches_logged(PIPELINE),
-        replays_recognised=sum(1 for event in events if event["event"] == "replay recognised"),
+        without_a_put=sum(1 for event in events if event["event"] == "replay recognised"),
         rows_sent=sent * ROWS_A_BATCH,
         rows_in_a=of_a.total(),
         rows_in_b=of_b.total(),

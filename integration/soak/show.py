@@ -124,7 +124,7 @@ def show_pipeline(console: Console, figures: PipelineFigures) -> None:
         ("driver restarts", figures.driver_restarts, ""),
         ("worker restarts", figures.worker_restarts, ""),
         ("query restarts", sum(figures.query_restarts.values()), "by a driver that lived"),
-        ("replays recognised", figures.replays_recognised, "batches sent to B again that were in already"),
+        ("without a put", figures.without_a_put, "batches of B that were in already, or empty"),
         ("files of A compacted", chores.get("compact", 0), ""),
         ("snapshots of A expired", chores.get("expire", 0), "all that the stream's hold let go"),
         ("files of A cleaned", chores.get("clean", 0), "no snapshot named them"),
