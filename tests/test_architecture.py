@@ -65,6 +65,7 @@ DOORS: dict[str, set[str]] = {
         "cli.options",
         "cli.demo.show",
         "cli.history.show",
+        "cli.schema.show",
         "cli.maintain",
         "cli.watch.frame",
         "cli.watch.live",
