@@ -84,6 +84,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "data_elsewhere": ("formats/test_iceberg_tasks.py::test_a_table_we_cannot_write_is_refused_by_name",),
     "position_deletes": ("formats/test_iceberg_reader.py::test_rows_that_another_engine_deleted_are_gone",),
     "equality_deletes": ("formats/test_iceberg_reader.py::*",),
+    "quarantine": ("faults/test_quarantine.py::*", "faults/test_requeue.py::*", "spark/test_quarantine.py::*"),
     "merge_schema": (f"{COLUMNS}::test_merge_schema_says_that_it_is_not_available",),
 }
 """By feature; a star stands for the whole file, where each of its tests is about it."""
