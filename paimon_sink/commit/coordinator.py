@@ -50,6 +50,7 @@ from paimon_sink.core.errors import (
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.outbox import Outbox
+from paimon_sink.core.rejected import REJECTED
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.core.together import beside, for_each, together
 from paimon_sink.formats.contract import Commit, Prepared, Table
@@ -173,8 +174,15 @@ class Coordinator:
         if batch_id is not None:
             check_batch(messages, batch_id)
         self.table.commits.check_files(files)
-        if files and not self._may_hold(commit_user, batch_id):
-            self.table.files.drop(file.path for file in files)
+        kept = self._kept_by(messages)
+        if (files or kept) and not self._may_hold(commit_user, batch_id):
+            self.table.files.drop([*(file.path for file in files), *kept])
+
+    def _kept_by(self, messages: Sequence[TaskMessage | None]) -> list[str]:
+        """Where the tasks that reported keep bad rows."""
+        rejected = (message.rejected for message in messages if message is not None and message.rejected is not None)
+        files = (each.file for each in rejected if each.file is not None)
+        return [file for file in files if self.table.side_files.is_kept_file(file, REJECTED)]
 
     def _may_hold(self, commit_user: str | None, batch_id: int | None) -> bool:
         if commit_user is None or batch_id is None:

@@ -216,6 +216,9 @@ def _quarantine_problems(given: Given, purpose: Purpose, options: Options) -> It
             yield "quarantine is a name, and path names no warehouse to look in; give its location, as in path."
         if given.has("warehouse") and "/" in table:
             yield "quarantine is a location; beside warehouse and table it is named as database.table."
+        if options.table.branch != MAIN_BRANCH:
+            # A quarantine tells tables apart, and not their branches, whose batches have numbers of their own.
+            yield f"quarantine is for the branch {MAIN_BRANCH} alone; leave branch out, or quarantine."
         if table == options.table.path or ("/" not in table and parse_table_name(table) == options.table.name):
             yield "quarantine is the table itself; give bad rows a table of their own."
     for name, text in options.quarantine.checks.items():

@@ -9,7 +9,10 @@ from typing import Any
 
 from paimon_sink.core.strict_json import as_count, as_list, as_text
 
-__all__ = ["RejectedRows", "counted_by_rule", "in_words"]
+__all__ = ["REJECTED", "RejectedRows", "counted_by_rule", "in_words"]
+
+REJECTED = "rejected"
+"""What the files are called in which tasks keep bad rows."""
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,12 @@ from paimon_sink.core.option_groups.table import MAIN_BRANCH
 from paimon_sink.core.outbox import NONE_TAKEN, OutboxPart, receiving_user
 from paimon_sink.core.properties import OUTBOX_NUMBER, OUTBOX_OF
 from paimon_sink.core.quarantine import OURS, TABLE, fitted, quarantine_schema
-from paimon_sink.core.rejected import counted_by_rule, in_words
+from paimon_sink.core.rejected import REJECTED, counted_by_rule, in_words
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.formats.values import Plan
 from paimon_sink.write.kept_rows import KeptRows, read_kept
-from paimon_sink.write.sieve import REJECTED
 from paimon_sink.write.task import write_task
 
 __all__ = ["OUTBOX", "Quarantine", "quarantine_options"]

@@ -17,16 +17,13 @@ from paimon_sink.core.clock import Clock
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.judging import Fault, Judge, Judged, offenders
 from paimon_sink.core.quarantine import ATTEMPT, OURS, ROW, TASK, as_kept, kept_schema
-from paimon_sink.core.rejected import RejectedRows
+from paimon_sink.core.rejected import REJECTED, RejectedRows
 from paimon_sink.core.schema import Alignment
 from paimon_sink.formats.contract import Table
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.kept_rows import KeptRows
 
-__all__ = ["REJECTED", "Rules", "Sieve"]
-
-REJECTED = "rejected"
-"""What files of bad rows are called."""
+__all__ = ["Rules", "Sieve"]
 
 
 @dataclass(frozen=True)

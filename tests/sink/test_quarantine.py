@@ -191,6 +191,23 @@ def test_a_mistake_is_refused_with_its_cure(lake: MemoryLake, options: dict[str,
         stream(lake, **options).check(SCHEMA)
 
 
+def test_a_branch_has_no_quarantine() -> None:
+    options = {"warehouse": "/lake", "table": "sales.orders", "tableFormat": "iceberg", "branch": "audit"}
+
+    with pytest.raises(OptionError, match="quarantine is for the branch main alone"):
+        Sink.of({**options, "quarantine": "sales.bad"})
+
+
+def test_a_batch_that_is_aborted_leaves_no_file_of_bad_rows(lake: MemoryLake) -> None:
+    sink = stream(lake, **EVERYTHING)
+    sink.check(SCHEMA)
+    message = sink.write(iter([rows((1, "a", None), (-1, "a", None))]), schema=SCHEMA)
+
+    sink.abort([message, None], batch_id=0)
+
+    assert list(lake.table("sales.orders").store.walk_files(f"{lake.warehouse}/sales.db/orders")) == []
+
+
 def test_rows_with_columns_of_a_quarantines_own_names_are_refused(lake: MemoryLake) -> None:
     schema = pa.schema([("id", pa.int64()), ("_PWC_row", pa.int64())])
 
