@@ -9,7 +9,6 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from paimon_sink.commit.decide import (
     AcceptAsWritten,
@@ -36,6 +35,7 @@ from paimon_sink.commit.figures import (
 from paimon_sink.commit.fold import as_step, check_batch, written_files
 from paimon_sink.commit.outbox import NO_OUTBOXES, OutboxAheadError, Outboxes, RunningOutbox
 from paimon_sink.commit.presence import missing_files
+from paimon_sink.commit.run import NothingPut, Run
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
 from paimon_sink.commit.unused import drop_replayed_files, drop_unpublished_files, snapshot_that_holds
 from paimon_sink.core.clock import Backoff, Clock, Moment, SystemClock
@@ -53,7 +53,7 @@ from paimon_sink.core.outbox import Outbox
 from paimon_sink.core.rejected import REJECTED
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.core.together import beside, for_each, together
-from paimon_sink.formats.contract import Commit, Prepared, Table
+from paimon_sink.formats.contract import Prepared, Table
 from paimon_sink.formats.ledger import Claim, LedgerEntry
 from paimon_sink.formats.values import CommitKind, Head, Plan, PutOutcome, SnapshotDraft
 
@@ -79,39 +79,6 @@ class Outcome:
     """What the ledger says of the user from here on."""
     timings_ms: Mapping[str, int] = field(default_factory=dict)
     """By phase, lost attempts included."""
-
-
-@dataclass
-class _Run:
-    """One commit under way: what its attempts have in common."""
-
-    asked: Plan
-    """What the ledger is asked about."""
-    plan: Plan
-    """What is published: the same, or a step of it."""
-    commit: Commit[Any]
-    commit_id: str
-    started_ms: int
-    phases: Phases
-    outbox: RunningOutbox
-    claim: Claim | None = None
-    may_be_in: bool = False
-    """A put landed, or had no clear answer."""
-
-    @property
-    def bare_claim(self) -> Claim | None:
-        """The commit as a claim that does not say where it began. None for a plan that is in no ledger."""
-        if self.plan.batch_id is None:
-            return None
-        return Claim(self.plan.commit_user, self.plan.batch_id, self.plan.query_id, self.commit_id)
-
-
-class _NothingPut(Exception):  # noqa: N818 - no error of its own: it carries one past those who ask what became of it
-    """What the look before the first put raised. The outcome is known: there was no put."""
-
-    def __init__(self, reason: Exception) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -196,19 +163,19 @@ class Coordinator:
     def _dispatch(self) -> ListenerDispatch:
         return ListenerDispatch(self.table, self.listeners, self.clock)
 
-    def _begin(self, plan: Plan) -> _Run:
+    def _begin(self, plan: Plan) -> Run:
         commit = self.table.commits.begin(plan)
         outbox = RunningOutbox(self.outboxes, plan, self.table.label, self.policy.takeover)
-        return _Run(plan, plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock), outbox)
+        return Run(plan, plan, commit, self.new_id(), self.clock.now_ms(), Phases(self.clock), outbox)
 
-    def _closed(self, run: _Run) -> Outcome:
+    def _closed(self, run: Run) -> Outcome:
         try:
             return self._attempts(run)
         finally:
             # Only what lost attempts left; what a snapshot with an unknown outcome names is not among it.
             run.commit.close()
 
-    def _attempts(self, run: _Run) -> Outcome:
+    def _attempts(self, run: Run) -> Outcome:
         for attempt in range(1, self.bounds.attempts + 1):
             outcome = self._attempt(run, attempt)
             if outcome is not None:
@@ -221,7 +188,7 @@ class Coordinator:
             "commit to this table at once."
         )
 
-    def _attempt(self, run: _Run, attempt: int) -> Outcome | None:
+    def _attempt(self, run: Run, attempt: int) -> Outcome | None:
         """How the commit ended, or None when another writer won this attempt."""
         plan = run.asked
         head = self._load_head(run, is_first=attempt == 1)
@@ -265,7 +232,7 @@ class Coordinator:
         run.outbox.landed(entry, before)
         return Outcome(prepared.snapshot_id, attempt, entry=entry, timings_ms=run.phases.total())
 
-    def _build(self, run: _Run, head: Head, draft: SnapshotDraft) -> Prepared | None:
+    def _build(self, run: Run, head: Head, draft: SnapshotDraft) -> Prepared | None:
         """The snapshot, and a claim on the batch beside it. None: the table moved on, so the attempt is lost."""
         prepared: Prepared | None = None
         try:
@@ -285,7 +252,7 @@ class Coordinator:
     def _is_far(self) -> bool:
         return self.table.side_files.is_far
 
-    def _load_head(self, run: _Run, *, is_first: bool) -> Head:
+    def _load_head(self, run: Run, *, is_first: bool) -> Head:
         """The table as it is. Our own claim says nothing about earlier commits of the batch."""
         reached(Step.BEFORE_LOOK)
         with run.phases.timed("look"):
@@ -304,7 +271,7 @@ class Coordinator:
                 f"its tasks had written. Nothing was committed. {how_to_retry(plan)} to write it into the new table."
             )
 
-    def _check_base(self, run: _Run, head: Head) -> None:
+    def _check_base(self, run: Run, head: Head) -> None:
         """A plan that was made for one snapshot, on another one: see ``Plan.planned_on``."""
         plan = run.plan
         if plan.planned_on is None or plan.planned_on.snapshot_id == head.snapshot_id:
@@ -324,7 +291,7 @@ class Coordinator:
     # ------------------------------------------------------------ acting on a decision
 
     def _finish(
-        self, run: _Run, head: Head, decision: AlreadyIn | AcceptAsWritten | NothingToPublish, attempt: int
+        self, run: Run, head: Head, decision: AlreadyIn | AcceptAsWritten | NothingToPublish, attempt: int
     ) -> Outcome:
         """End a commit that publishes nothing, or nothing any more."""
         run.outbox.finished(decision.entry)
@@ -342,7 +309,7 @@ class Coordinator:
                     self._release_superseded(run, head)
                 return Outcome(None, attempt, entry=entry)
 
-    def _finish_replay(self, run: _Run, entry: LedgerEntry, attempt: int) -> Outcome:
+    def _finish_replay(self, run: Run, entry: LedgerEntry, attempt: int) -> Outcome:
         holder = snapshot_that_holds(self.table, run.asked, entry)
         # Else it is this very commit, whose put landed although it looked lost.
         is_replay = holder is None or holder.commit_id != run.commit_id
@@ -351,7 +318,7 @@ class Coordinator:
         snapshot_id = None if holder is None else holder.snapshot_id
         return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)
 
-    def _check_files_are_there(self, run: _Run, prepared: Prepared) -> None:
+    def _check_files_are_there(self, run: Run, prepared: Prepared) -> None:
         """They may have been cleaned up as orphans, or be in another copy of the table. As late as can be."""
         plan, far = run.plan, self._is_far
         look_ahead: Callable[[], None] = prepared.look_ahead if far else lambda: None
@@ -371,7 +338,7 @@ class Coordinator:
                 "longer than any batch takes, and stop writers before you restore a table."
             )
 
-    def _without_spent(self, run: _Run, head: Head) -> Head:
+    def _without_spent(self, run: Run, head: Head) -> Head:
         """The ledger in which nobody who is about to leave it owes anything: it is delivered first."""
         entries = dict(head.ledger.entries)
         for user in long_silent(head.ledger, now_ms=self.clock.now_ms(), retention_ms=self.policy.ledger_retention_ms):
@@ -386,7 +353,7 @@ class Coordinator:
         return replace(head, ledger=replace(head.ledger, entries=entries)) if entries != head.ledger.entries else head
 
     def _entry(
-        self, run: _Run, head: Head, outbox: Outbox | None, *, watermark_ms: int | None, attempt: int
+        self, run: Run, head: Head, outbox: Outbox | None, *, watermark_ms: int | None, attempt: int
     ) -> LedgerEntry | None:
         plan = run.plan
         request = request_of(plan, table=self.table.label)
@@ -411,7 +378,7 @@ class Coordinator:
         return replace(entry, journal=self._dispatch.with_event(head.ledger.entries.get(plan.commit_user), event))
 
     def _draft(
-        self, run: _Run, head: Head, entry: LedgerEntry | None, *, watermark_ms: int | None, attempt: int
+        self, run: Run, head: Head, entry: LedgerEntry | None, *, watermark_ms: int | None, attempt: int
     ) -> SnapshotDraft:
         now_ms = self.clock.now_ms() if entry is None else entry.at_ms
         ledger = advance(
@@ -439,7 +406,7 @@ class Coordinator:
 
     # ------------------------------------------------------------ puts
 
-    def _publish(self, run: _Run, prepared: Prepared) -> bool:
+    def _publish(self, run: Run, prepared: Prepared) -> bool:
         """True when the snapshot is in, False when another stands in its place."""
         reason: Exception | None = None
         for number in range(1, self.bounds.puts_per_attempt + 1):
@@ -455,7 +422,7 @@ class Coordinator:
                 # "Already there" may be our own put, repeated on the way. Only reading it back shows which.
                 reached(Step.BEFORE_READ_BACK)
                 outcome = prepared.resolve_outcome()
-            except _NothingPut as nothing:
+            except NothingPut as nothing:
                 raise nothing.reason from nothing.reason.__cause__
             except Exception as error:  # noqa: BLE001 - whatever it is, the outcome is not known
                 reason = error
@@ -474,11 +441,11 @@ class Coordinator:
             f"kept. {cure_for_unknown(run.plan, commit_id=run.commit_id)}"
         ) from reason
 
-    def _look_before_first_put(self, run: _Run, prepared: Prepared) -> None:
+    def _look_before_first_put(self, run: Run, prepared: Prepared) -> None:
         try:
             self._check_files_are_there(run, prepared)
         except Exception as error:
-            raise _NothingPut(error) from error
+            raise NothingPut(error) from error
 
     def _resolve_after(self, error: Exception, prepared: Prepared) -> PutOutcome:
         log.warning("The put of snapshot %d of %s gave no answer: %s", prepared.snapshot_id, self.table.label, error)
@@ -491,7 +458,7 @@ class Coordinator:
 
     # ------------------------------------------------------------ claims
 
-    def _put_claim(self, run: _Run, head: Head) -> None:
+    def _put_claim(self, run: Run, head: Head) -> None:
         """Put this commit on record. It says where it began where others could take it for one that is in."""
         if run.claim is None:
             is_known = head.ledger.complete or run.plan.commit_user in head.ledger.entries
@@ -500,14 +467,14 @@ class Coordinator:
             # The table was rolled back: from here on it may land below where it began.
             run.claim = self._claim(run, head.snapshot_id or 0)
 
-    def _claim(self, run: _Run, base: int | None = None) -> Claim | None:
+    def _claim(self, run: Run, base: int | None = None) -> Claim | None:
         claim = run.bare_claim
         if claim is not None:
             claim = replace(claim, base=base)
             self.table.commits.claim(claim)
         return claim
 
-    def _settle(self, run: _Run, head: Head) -> None:
+    def _settle(self, run: Run, head: Head) -> None:
         """The batch is in: readers are told, and its claim stands for those below it, which are released."""
         if run.claim is not None and run.claim.base is not None:
             # Before others are released: it stands for them even if a rollback takes it out again.
@@ -515,10 +482,10 @@ class Coordinator:
         with beside(run.commit.hint, far=self._is_far):
             self._release_superseded(run, head)
 
-    def _release_superseded(self, run: _Run, head: Head) -> None:
+    def _release_superseded(self, run: Run, head: Head) -> None:
         claims = superseded_claims(run.plan, head.ledger, commit_id=run.commit_id)
         for_each(self.table.commits.release, claims, far=self._is_far)
 
-    def _release(self, run: _Run) -> None:
+    def _release(self, run: Run) -> None:
         if run.bare_claim is not None:
             self.table.commits.release(run.bare_claim)

@@ -109,9 +109,8 @@ COLUMN_MUTANTS = (
         "columns-changed-before-refusal",
         "an event time that does not fit is refused before anything is changed",
         "paimon_sink/sink.py",
-        "        event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)\n"
-        "        self._evolved(table, schema)\n",
-        "        table = self._evolved(table, schema)\n"
+        "        event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)\n",
+        "        table = self._evolved(table, written)\n"
         "        event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)\n",
         (f"{FORMATS}::test_nothing_is_changed_where_the_event_time_is_refused",),
     ),

@@ -30,8 +30,8 @@ DELETING_MUTANTS = (
         "delete-takes-null-rows",
         "rows for which the condition is null stay",
         ROWS,
-        "    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), False)\n",
-        "    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), True)\n",
+        "    return pc.fill_null(truths(conditions, batch), False)\n",
+        "    return pc.fill_null(truths(conditions, batch), True)\n",
         (f"{DELETES}::test_rows_for_which_the_condition_is_null_stay",),
     ),
     Mutant(
