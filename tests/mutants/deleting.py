@@ -32,7 +32,7 @@ DELETING_MUTANTS = (
         ROWS,
         "    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), False)\n",
         "    return pc.fill_null(_truth(AllOf(tuple(conditions)), batch), True)\n",
-        (f"{DELETES}::test_rows_for_which_the_condition_is_null_stay",),
+        (f"{DELETES}::test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole",),
     ),
     Mutant(
         "delete-takes-files-with-null-rows",
@@ -41,22 +41,6 @@ DELETING_MUTANTS = (
         "    return AnyFilter((found, Filter(tree.column, Comparison.IS_NULL)))\n",
         "    return found\n",
         (f"{DELETES}::test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole",),
-    ),
-    Mutant(
-        "delete-again-on-rerun",
-        "a job that is in already deletes nothing",
-        DELETE,
-        "        if self._is_in(user):\n",
-        "        if False:\n",
-        (f"{FAULTS}::test_a_delete_that_is_run_again_leaves_the_rows_that_came_since",),
-    ),
-    Mutant(
-        "delete-by-a-zombie",
-        "a step is published only while its job is not in",
-        COORDINATOR,
-        "        plan = run.asked\n        head",
-        "        plan = run.plan\n        head",
-        (f"{FAULTS}::test_a_zombie_deletes_nothing_that_came_after_its_twin_even_in_a_step",),
     ),
     Mutant(
         "delete-that-found-nothing-leaves-no-mark",
