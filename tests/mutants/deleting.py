@@ -55,7 +55,7 @@ DELETING_MUTANTS = (
         "a job whose rows others were adding to is not in before a look found none",
         COORDINATOR,
         "        if plan.planned_on is None or plan.planned_on.snapshot_id == head.snapshot_id:\n",
-        "        if plan.kind is CommitKind.DELETE or plan.planned_on.snapshot_id == head.snapshot_id:\n",
+        "        if plan.planned_on is None or plan.kind is CommitKind.DELETE:\n",
         (f"{FAULTS}::test_the_snapshot_of_a_job_that_others_overtook_is_no_mark_of_it_and_the_last_one_is",),
     ),
     Mutant(
