@@ -328,7 +328,7 @@ def test_new_rows_outside_of_the_condition_are_counted_and_refused_before_anythi
     lake.append(0, rows(1, 50))
     before = lake.data_files()
 
-    with pytest.raises(RefusedError, match=r"Cannot overwrite sales.orders: (2|3) rows of a task do not meet"):
+    with pytest.raises(RefusedError, match=r"Cannot overwrite \S+: (2|3) rows of a task do not meet"):
         overwrite(lake, "id < 10 AND day = 'monday'", new)
 
     assert lake.ids() == [1, 50]
@@ -399,7 +399,7 @@ def test_an_append_or_a_dynamic_overwrite_with_a_condition_is_refused(lake: Lake
     lake.append(0, rows(1))
     append = lake.with_options(replaceWhere="id < 10").batch_writer()
 
-    with pytest.raises(OptionError, match=r"Cannot append to sales.orders with replaceWhere"):
+    with pytest.raises(OptionError, match=r"Cannot append to \S+ with replaceWhere"):
         append.write(iter([rows(2)]))
     with pytest.raises(OptionError, match="replaceWhere and partitionOverwriteMode=dynamic contradict"):
         overwrite(lake.with_options(partitionOverwriteMode="dynamic"), "id < 10", rows(2))
@@ -420,7 +420,7 @@ def test_a_tag_that_keeps_such_rows_is_named_and_nothing_expires_until_it_is_gon
     delete(lake, "id = 1")
     before = lake.snapshot_ids()
 
-    with pytest.raises(RefusedError, match=r"Cannot purge sales.orders .* the tag audit \(1 file\) still keeps some"):
+    with pytest.raises(RefusedError, match=r"Cannot purge \S+ .* the tag audit \(1 file\) still keeps some"):
         purge_rows(lake.open(), "id = 1")
 
     assert lake.snapshot_ids() == before

@@ -59,6 +59,15 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     ),
     "expiry": ("maintain/test_expire.py::test_what_stays_reads_as_before_and_what_goes_is_gone",),
     "clean": ("maintain/test_clean.py::test_what_the_dead_left_goes_and_all_else_stays",),
+    "deletes": (
+        "maintain/test_delete.py::test_random_tables_less_random_conditions",
+        "faults/test_deleting.py::*",
+        "spark/test_delete.py::*",
+    ),
+    "replace_where": (
+        "faults/test_deleting.py::*",
+        "spark/test_delete.py::test_a_day_is_replaced_once_by_the_writer_and_in_sql",
+    ),
     "compaction": (
         "maintain/test_compact.py::test_files_are_about_the_target_size_and_as_many_as_that_takes",
         "spark/test_compact.py::*",
