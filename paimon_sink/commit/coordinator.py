@@ -20,7 +20,6 @@ from paimon_sink.commit.decide import (
     advanced_watermark,
     decide_attempt,
     identifiers_with,
-    long_silent,
     request_of,
     superseded_claims,
 )
@@ -33,7 +32,7 @@ from paimon_sink.commit.figures import (
     with_commit_time,
 )
 from paimon_sink.commit.fold import as_step, check_batch, written_files
-from paimon_sink.commit.outbox import NO_OUTBOXES, OutboxAheadError, Outboxes, RunningOutbox
+from paimon_sink.commit.outbox import NO_OUTBOXES, Outboxes, RunningOutbox
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.commit.run import NothingPut, Run
 from paimon_sink.commit.sentences import after_lost_attempts, cure_for_unknown, how_to_retry, name_of
@@ -45,6 +44,7 @@ from paimon_sink.core.errors import (
     FilesReplacedError,
     MessageError,
     PwcError,
+    QuarantineAheadError,
     TableChangedError,
 )
 from paimon_sink.core.events import CommitListener
@@ -208,12 +208,12 @@ class Coordinator:
         before = head.ledger.entries.get(plan.commit_user)
         try:
             outbox = run.outbox.next(before)
-        except OutboxAheadError:
+        except QuarantineAheadError:
             if run.commit.load_head().ledger.entries.get(plan.commit_user) == before:
                 raise
             # The user's next batch is in, and was delivered, since that look.
             return None
-        head = self._without_spent(run, head)
+        head = run.outbox.without_spent(head, now_ms=self.clock.now_ms(), retention_ms=self.policy.ledger_retention_ms)
         entry = self._entry(run, head, outbox, watermark_ms=watermark_ms, attempt=attempt)
         draft = self._draft(run, head, entry, watermark_ms=watermark_ms, attempt=attempt)
         prepared = self._build(run, head, draft)
@@ -337,20 +337,6 @@ class Coordinator:
                 f"table. Nothing was committed. {how_to_retry(plan)}: it is then written anew. Clean up with an age "
                 "longer than any batch takes, and stop writers before you restore a table."
             )
-
-    def _without_spent(self, run: Run, head: Head) -> Head:
-        """The ledger in which nobody who is about to leave it owes anything: it is delivered first."""
-        entries = dict(head.ledger.entries)
-        for user in long_silent(head.ledger, now_ms=self.clock.now_ms(), retention_ms=self.policy.ledger_retention_ms):
-            entry = entries[user]
-            if user != run.plan.commit_user and entry.outbox is not None and entry.outbox.parts:
-                try:
-                    run.outbox.settle(entry, user)
-                except (PwcError, OSError) as error:
-                    log.warning("%r stays in the ledger of %s: %s", user, self.table.label, error)
-                else:
-                    entries[user] = replace(entry, outbox=replace(entry.outbox, parts=()))
-        return replace(head, ledger=replace(head.ledger, entries=entries)) if entries != head.ledger.entries else head
 
     def _entry(
         self, run: Run, head: Head, outbox: Outbox | None, *, watermark_ms: int | None, attempt: int

@@ -7,23 +7,24 @@ driver a moment later, a restarted one, or one that takes over.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from paimon_sink.commit.decide import long_silent
 from paimon_sink.commit.sentences import name_of
-from paimon_sink.core.errors import RefusedError
+from paimon_sink.core.errors import PwcError, QuarantineAheadError, RefusedError
 from paimon_sink.core.outbox import NONE_TAKEN, Outbox, OutboxPart, next_outbox, number_of
 from paimon_sink.core.rejected import counted_by_rule, in_words
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.ledger import LedgerEntry
-from paimon_sink.formats.values import Plan
+from paimon_sink.formats.values import Head, Plan
 
-__all__ = ["NO_OUTBOXES", "OutboxAheadError", "Outboxes", "RunningOutbox"]
+__all__ = ["NO_OUTBOXES", "Outboxes", "RunningOutbox"]
 
 
-class OutboxAheadError(RefusedError):
-    """The receiving table has more than the table ever owed it: one was rolled back, or this look at it is old."""
+log = logging.getLogger(__name__)
 
 
 class Outboxes(Protocol):
@@ -105,7 +106,7 @@ class RunningOutbox:
         standing = None if before is None else before.outbox
         taken = self.outboxes.taken(self.plan.commit_user, self.parts) if self.parts else NONE_TAKEN
         if taken > number_of(standing) and not self.takes_over:
-            raise OutboxAheadError(
+            raise QuarantineAheadError(
                 f"Cannot commit {name_of(self.plan)} to {self.table}: its quarantine {self.parts[0].table} has bad "
                 f"rows of batches of {self.plan.commit_user!r} that are not in the table any more; it was rolled back. "
                 "Nothing was committed. Roll the quarantine back too, or take those rows out of it, and then set "
@@ -133,6 +134,20 @@ class RunningOutbox:
         self.outboxes.deliver(user, entry)
         self._delivered.add((user, entry.outbox.number))
         reached(Step.DELIVERED)
+
+    def without_spent(self, head: Head, *, now_ms: int, retention_ms: int) -> Head:
+        """The head with a ledger in which nobody who is about to leave it owes anything: it is delivered first."""
+        entries = dict(head.ledger.entries)
+        for user in long_silent(head.ledger, now_ms=now_ms, retention_ms=retention_ms):
+            entry = entries[user]
+            if user != self.plan.commit_user and entry.outbox is not None and entry.outbox.parts:
+                try:
+                    self.settle(entry, user)
+                except (PwcError, OSError) as error:
+                    log.warning("%r stays in the ledger of %s: %s", user, self.table, error)
+                else:
+                    entries[user] = replace(entry, outbox=replace(entry.outbox, parts=()))
+        return replace(head, ledger=replace(head.ledger, entries=entries)) if entries != head.ledger.entries else head
 
     def landed(self, entry: LedgerEntry | None, before: LedgerEntry | None) -> None:
         """The batch is in. What it owes is delivered; what the batch before owed is not named any more."""

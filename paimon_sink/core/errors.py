@@ -23,6 +23,7 @@
         ├── SourceSchemaChangedError a table that a stream follows has other columns from here on
         ├── TableRolledBackError     the snapshot that a stream had come to is no longer part of the table
         ├── ConsumerConflictError    the consumer belongs to another query
+        ├── QuarantineAheadError     a table was rolled back, and its quarantine was not
         └── TableChangedError        dropped, recreated or evolved under the batch
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
@@ -45,6 +46,7 @@ __all__ = [
     "OptionError",
     "PutReplacedError",
     "PwcError",
+    "QuarantineAheadError",
     "RefusedError",
     "SchemaMismatchError",
     "SnapshotExpiredError",
@@ -157,6 +159,10 @@ class TableRolledBackError(RefusedError):
 
 class ConsumerConflictError(RefusedError):
     """The name under which a stream would hold expiry back is that of another query."""
+
+
+class QuarantineAheadError(RefusedError):
+    """The quarantine has bad rows of batches that are not in its table any more: that was rolled back alone."""
 
 
 class TableChangedError(RefusedError):

@@ -110,6 +110,10 @@ def test_without_a_quarantine_a_value_that_does_not_fit_raises_as_it_always_did(
     assert rules(judged.faults) == {0: "errorColumn"}
 
 
+def test_a_noted_error_alone_makes_a_row_bad() -> None:
+    assert rules(judge().judge(batch({}, {"why": "broken"}, {})).faults) == {1: "errorColumn"}
+
+
 def test_a_null_inside_of_a_struct_is_told_with_its_path() -> None:
     target = pa.schema([pa.field("line", pa.struct([pa.field("price", pa.int64(), nullable=False)]))])
     rows = pa.schema([pa.field("line", pa.struct([pa.field("price", pa.int64())]))])

@@ -92,13 +92,13 @@ def test_of_two_runs_at_once_one_writes(tables: Quarantined, step: Step) -> None
 
 
 def test_rows_with_values_that_the_table_has_no_column_for_stay(tables: Quarantined) -> None:
-    writer = tables.lake.with_options(quarantine="sales.orders_bad", quarantine__maxShare="1", errorColumn="day")
+    writer = tables.lake.with_options(quarantine=tables.bad_table, quarantine__maxShare="1", errorColumn="day")
     tables.lake.append(5, rows(9))
-    other = Quarantined(Lake(tables.lake.options, table="sales.notes"))
-    narrow = Lake(tables.lake.options, "sales.notes", dict(writer.extra))
+    other = Quarantined(Lake(tables.lake.options, table=tables.beside("notes")))
+    narrow = Lake(tables.lake.options, tables.beside("notes"), dict(writer.extra))
     narrow.append(0, rows(4, day=None), rows(5, day="cut off"))
 
-    report = again(other, quarantine="sales.orders_bad")
+    report = again(other, quarantine=tables.bad_table)
 
     assert (report.written, report.left) == (0, 1)
     assert other.good_ids() == [4]

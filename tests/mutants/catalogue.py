@@ -322,7 +322,7 @@ MUTANTS = (
         "abort deletes nothing of a batch that is in",
         COORDINATOR,
         "        if (files or kept) and not self._may_hold(commit_user, batch_id):\n",
-        "        if files or kept:\n",
+        "        if files:\n",
         (f"{ANSWERS}::test_abort_of_a_replay_whose_batch_is_in_deletes_nothing_that_the_table_names",),
     ),
     Mutant(

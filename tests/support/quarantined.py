@@ -19,6 +19,7 @@ from tests.support.whole import assert_whole
 __all__ = ["BAD", "Died", "Quarantined", "dying_at", "quarantined"]
 
 BAD = "sales.orders_bad"
+"""Where every test has its own warehouse."""
 
 
 class Died(BaseException):
@@ -48,13 +49,21 @@ class Quarantined:
     lake: Lake
     check: str = "id > 0"
 
+    def beside(self, name: str) -> str:
+        """A table of the same database: tests of one server have databases of their own."""
+        return f"{self.lake.table.partition('.')[0]}.{name}"
+
+    @property
+    def bad_table(self) -> str:
+        return self.beside("orders_bad")
+
     @property
     def judging(self) -> Lake:
-        return self.lake.with_options(quarantine=BAD, quarantine__maxShare="1", check__positive=self.check)
+        return self.lake.with_options(quarantine=self.bad_table, quarantine__maxShare="1", check__positive=self.check)
 
     @property
     def bad(self) -> Lake:
-        return Lake(self.lake.options, table=BAD)
+        return Lake(self.lake.options, table=self.bad_table)
 
     def judging_by(self, check: str) -> Quarantined:
         """The same tables, written by a query that was changed."""
