@@ -125,6 +125,10 @@ def refuse_unheeded(options: Options) -> None:
         "watermarkColumn": options.write.watermark_column is not None,
         "listeners": bool(options.listeners.names),
         "expire.olderThan": options.upkeep.expire_older_than_ms is not None,
+        "mergeSchema": options.write.merge_schema,
+        "quarantine": options.quarantine.table is not None,
+        **{f"check.{name}": True for name in sorted(options.quarantine.checks)},
+        "errorColumn": options.quarantine.error_column is not None,
     }
     refused = [key for key, is_asked in asked.items() if is_asked]
     if refused:
