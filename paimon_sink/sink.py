@@ -93,7 +93,7 @@ class Sink:
         align(written, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, written))
         event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
         if self.options.commit.replace_where is not None:
-            Replacement.of(table, self.options.commit.replace_where)
+            Replacement.of(table, self.options.commit.replace_where, columns)
         self._evolved(table, written)
 
     def _advice(self, table: Table, schema: pa.Schema) -> str:
