@@ -19,7 +19,7 @@ from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.maintain.quarantine import quarantine_options
 from paimon_sink.write.sieve import Rules
 
-__all__ = ["check_quarantine", "rules_of", "written_columns"]
+__all__ = ["check_quarantine", "rolled_back", "rules_of", "written_columns"]
 
 
 def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, case_sensitive: bool) -> pa.Schema:
@@ -141,15 +141,16 @@ def _problems_of_table(options: Options, name: str, schema: pa.Schema, home: Tab
     except PwcError as error:
         yield str(error)
         return
-    yield from _rolled_back(options, table, home)
+    if not options.commit.takeover:
+        yield from rolled_back(table, home, options.commit.commit_user)
 
 
-def _rolled_back(options: Options, table: Table, home: Table) -> Iterator[str]:
-    """Bad rows of batches that are not in the table any more: written again, they would be in both."""
-    if options.commit.takeover:
-        return
+def rolled_back(table: Table, home: Table, own: str | None) -> Iterator[str]:
+    """Bad rows of batches that are not in the table any more: written again, they would be in both.
+
+    ``own`` is the commit user who asks, who may be in no ledger any more.
+    """
     taken = table.commits.load_head(commit_user="").ledger.entries
-    own = options.commit.commit_user
     users = {*home.commits.load_head(commit_user=own or "").ledger.entries, *([own] if own else [])}
     for user in sorted(users):
         there = taken.get(receiving_user(home.identity, user))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from paimon_sink.core.errors import CommitConflictError, OptionError
+from paimon_sink.core.errors import CommitConflictError, OptionError, RefusedError
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.requeue import Requeued, requeue
+from paimon_sink.maintain.rollback import plan_rollback, roll_back
+from tests.support.deleting import delete
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.quarantined import Quarantined, dying_at, quarantined
@@ -124,3 +126,21 @@ def test_a_table_named_by_its_location_is_asked_for_by_its_name(tables: Quaranti
 def test_a_condition_on_a_column_that_is_not_there_is_refused(tables: Quarantined) -> None:
     with pytest.raises(OptionError, match="idd"):
         again(tables, "idd = 1")
+
+
+@pytest.mark.needs("rollback")
+@pytest.mark.fault(93)
+def test_rows_whose_run_was_rolled_back_are_named_and_written_once_their_record_is_gone_too(
+    tables: Quarantined,
+) -> None:
+    before = tables.lake.snapshot_ids()[-1]
+    again(tables)
+    roll_back(tables.lake.open(), plan_rollback(tables.lake.open(), str(before)))
+
+    with pytest.raises(RefusedError, match="orders_bad_requeued has bad rows of batches of 'requeue:.*rolled back"):
+        again(tables)
+    delete(Lake(tables.lake.options, table="sales.orders_bad_requeued"), "id < 0")
+    assert again(tables, takeover="true").written == 3
+    assert again(tables).written == 0
+
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]
