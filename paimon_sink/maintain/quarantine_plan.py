@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 
 from paimon_sink.core.checks import checks_of
-from paimon_sink.core.errors import OptionError, PwcError, TableNotFoundError
+from paimon_sink.core.errors import (
+    OptionError,
+    PwcError,
+    SchemaMismatchError,
+    TableNotFoundError,
+    UnsupportedTableError,
+)
+from paimon_sink.core.evolve import Change, Refused, needed_changes
+from paimon_sink.core.evolve import Rules as ColumnRules
 from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_reading import all_together
 from paimon_sink.core.options import Options
@@ -15,11 +24,12 @@ from paimon_sink.core.outbox import number_of, receiving_user
 from paimon_sink.core.quarantine import OURS, quarantine_schema, shape_problems
 from paimon_sink.core.schema import align
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.evolving import change_columns, fixed_columns
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.maintain.quarantine import quarantine_options
 from paimon_sink.write.sieve import Rules
 
-__all__ = ["check_quarantine", "rolled_back", "rules_of", "written_columns"]
+__all__ = ["check_quarantine", "extend_quarantine", "rolled_back", "rules_of", "written_columns"]
 
 
 def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, case_sensitive: bool) -> pa.Schema:
@@ -66,6 +76,28 @@ def check_quarantine(options: Options, schema: pa.Schema, table: Table, columns:
     except PwcError as error:
         problems.append(str(error))
     raise _refusal(options, problems)
+
+
+def extend_quarantine(options: Options, schema: pa.Schema) -> None:
+    """Add the columns of rows like these to the quarantine, by ``mergeSchema``, so that they can be requeued.
+
+    What it cannot have is kept as text, as without the option.
+    """
+    name, write = options.quarantine.table, options.write
+    if name is None or not write.merge_schema:
+        return
+    place = quarantine_options(options.table, name)
+    table = open_table(place)
+    if table.evolution is None or table.evolution.refusal is not None:
+        return
+
+    def needed(found: Table) -> list[Change]:
+        rules = ColumnRules(widen=write.type_widening, fixed=fixed_columns(found))
+        changes = needed_changes(quarantine_schema(schema), found.schema, rules)
+        return [each for each in changes if not isinstance(each, Refused)]
+
+    with suppress(SchemaMismatchError, UnsupportedTableError):
+        change_columns(table, reopen=lambda: open_table(place), needed=needed)
 
 
 def _refusal(options: Options, problems: list[str]) -> OptionError:
