@@ -24,6 +24,7 @@ from paimon_sink.core.errors import CommitConflictError, OptionError, RefusedErr
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.names import parse_table_name
 from paimon_sink.core.option_groups import CommitOptions
+from paimon_sink.core.option_groups.table import MAIN_BRANCH
 from paimon_sink.core.options import Options
 from paimon_sink.core.outbox import OutboxPart
 from paimon_sink.core.properties import QUARANTINE
@@ -84,6 +85,12 @@ def taken_name(quarantine: str) -> str:
 
 def requeue(options: Options, *, where: str | None = None, dry_run: bool = False) -> Requeued:
     """Write rows of the quarantine again. A run that finds none that was not taken before changes nothing."""
+    if options.table.branch != MAIN_BRANCH:
+        # What is taken out for a branch would count as taken for the table, too.
+        raise OptionError(
+            f"Cannot write quarantined rows into the branch {options.table.branch!r} of {options.table.label}: quarantine "
+            f"is for the branch {MAIN_BRANCH} alone. Leave branch out."
+        )
     home = open_to_rewrite(options.table, compression=options.write.compression)
     name = quarantine_named(home, options)
     quarantine = open_table(quarantine_options(options.table, name))

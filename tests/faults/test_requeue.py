@@ -126,6 +126,13 @@ def test_a_table_named_by_its_location_is_asked_for_by_its_name(tables: Quaranti
         requeue(named)
 
 
+def test_a_branch_gets_no_quarantined_rows(iceberg_sqlite_lake: Lake) -> None:
+    with_branch = {**iceberg_sqlite_lake.all_options(), "branch": "audit"}
+
+    with pytest.raises(OptionError, match="for the branch main alone"):
+        requeue(parse_options(with_branch, purpose=Purpose.READ))
+
+
 def test_a_condition_on_a_column_that_is_not_there_is_refused(tables: Quarantined) -> None:
     with pytest.raises(OptionError, match="idd"):
         again(tables, "idd = 1")
