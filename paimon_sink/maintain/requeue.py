@@ -88,8 +88,8 @@ def requeue(options: Options, *, where: str | None = None, dry_run: bool = False
     if options.table.branch != MAIN_BRANCH:
         # What is taken out for a branch would count as taken for the table, too.
         raise OptionError(
-            f"Cannot write quarantined rows into the branch {options.table.branch!r} of {options.table.label}: quarantine "
-            f"is for the branch {MAIN_BRANCH} alone. Leave branch out."
+            f"Cannot write quarantined rows into the branch {options.table.branch!r} of {options.table.label}: a "
+            f"quarantine is for the branch {MAIN_BRANCH} alone. Leave branch out."
         )
     home = open_to_rewrite(options.table, compression=options.write.compression)
     name = quarantine_named(home, options)
