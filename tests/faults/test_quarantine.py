@@ -458,7 +458,7 @@ def job_that_owes(tables: Quarantined, *, lost: bool) -> None:
         run(2, 2, -2)
 
 
-@pytest.mark.fault(91)
+@pytest.mark.fault(86)
 @pytest.mark.parametrize("lost", [True, False], ids=["owed", "delivered"])
 def test_a_delete_under_a_jobs_commit_user_delivers_what_the_job_owes(tables: Quarantined, lost: bool) -> None:
     job_that_owes(tables, lost=lost)
@@ -470,7 +470,7 @@ def test_a_delete_under_a_jobs_commit_user_delivers_what_the_job_owes(tables: Qu
     tables.assert_sorted(good=[2], bad=[-1, -2])
 
 
-@pytest.mark.fault(91)
+@pytest.mark.fault(86)
 def test_a_step_of_a_delete_leaves_the_file_that_the_ledger_still_names(tables: Quarantined) -> None:
     job_that_owes(tables, lost=True)
     rival = once_at(Step.BEFORE_LOOK, lambda: tables.lake.with_options(commitUser="rival").append(0, rows(1, 5)))
