@@ -35,7 +35,7 @@ from paimon_sink.formats.values import Plan
 from paimon_sink.listen.loading import check_listeners, load_listeners
 from paimon_sink.maintain.after_commit import post_commit_maintenance
 from paimon_sink.maintain.quarantine import Quarantine
-from paimon_sink.maintain.quarantine_plan import check_quarantine, rules_of, written_columns
+from paimon_sink.maintain.quarantine_plan import check_quarantine, extend_quarantine, rules_of, written_columns
 from paimon_sink.maintain.replace import Replacement, Replacing, check_only_overwrites, only_such_rows, replaced_rows
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
@@ -93,7 +93,8 @@ class Sink:
         align(written, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, written))
         event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
         if self.options.commit.replace_where is not None:
-            Replacement.of(table, self.options.commit.replace_where)
+            Replacement.of(table, self.options.commit.replace_where, columns)
+        extend_quarantine(self.options, schema)
         self._evolved(table, written)
 
     def _advice(self, table: Table, schema: pa.Schema) -> str:

@@ -154,7 +154,8 @@ class RunningOutbox:
         if entry is not None:
             self.settle(entry)
         if self.plan.rejected or (before is not None and before.outbox is not None):
-            spent = () if before is None or before.outbox is None else before.outbox.parts
+            # Without an entry of its own, it leaves the one before as it stands.
+            spent = () if entry is None or before is None or before.outbox is None else before.outbox.parts
             self.outboxes.drop(self.plan, spent)
 
     def finished(self, entry: LedgerEntry | None) -> None:

@@ -16,15 +16,18 @@ from dataclasses import dataclass, field, replace
 from paimon_sink.commit.coordinator import Coordinator, Outcome
 from paimon_sink.commit.decide import CommitRequest, Policy, Verdict, decide
 from paimon_sink.commit.fold import fold_delete
+from paimon_sink.commit.outbox import NO_OUTBOXES
 from paimon_sink.core.clock import Backoff, Clock, SystemClock
 from paimon_sink.core.errors import CommitConflictError, FilesReplacedError, OptionError
 from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.options import Options
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import NOWHERE, LiveFile, PlannedOn
 from paimon_sink.maintain.choosing import Answer, Chosen, Conditions, Work, choose_files, drop_written
 from paimon_sink.maintain.groups import Group
 from paimon_sink.maintain.purge import Purge
+from paimon_sink.maintain.quarantine import Quarantine
 from paimon_sink.read.where import where_conditions
 
 __all__ = [
@@ -89,6 +92,8 @@ class DeleteJob:
     properties: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
     backoff: Backoff = field(default_factory=Backoff)
+    place: TableOptions | None = None
+    """Where the table is, by which its quarantine is found. None: rows that are owed are for others to deliver."""
 
     @classmethod
     def of(cls, options: Options) -> DeleteJob:
@@ -104,6 +109,7 @@ class DeleteJob:
             options.write.target_file_size_bytes,
             _POLICY if commit.commit_identifier is None else policy,
             commit.snapshot_properties,
+            place=options.table,
         )
 
     def user(self) -> str:
@@ -125,6 +131,10 @@ def refuse_unheeded(options: Options) -> None:
         "watermarkColumn": options.write.watermark_column is not None,
         "listeners": bool(options.listeners.names),
         "expire.olderThan": options.upkeep.expire_older_than_ms is not None,
+        "mergeSchema": options.write.merge_schema,
+        "quarantine": options.quarantine.table is not None,
+        **{f"check.{name}": True for name in sorted(options.quarantine.checks)},
+        "errorColumn": options.quarantine.error_column is not None,
     }
     refused = [key for key, is_asked in asked.items() if is_asked]
     if refused:
@@ -250,7 +260,10 @@ class _Deleting:
             # What others overtook is still there in other files: then this is a step, and in no ledger.
             planned_on=NOWHERE if changes.conflicts else on,
         )
-        coordinator = Coordinator(self.table, job.policy, job.properties, clock=job.clock, backoff=job.backoff)
+        outboxes = NO_OUTBOXES if job.place is None else Quarantine(self.table, job.place, policy=job.policy)
+        coordinator = Coordinator(
+            self.table, job.policy, job.properties, clock=job.clock, backoff=job.backoff, outboxes=outboxes
+        )
         try:
             return coordinator.replace_files(plan), changes
         except FilesReplacedError as error:

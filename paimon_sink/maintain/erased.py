@@ -17,6 +17,8 @@ from paimon_sink.core.errors import CommitConflictError, OptionError
 from paimon_sink.formats.audit import Audit, Contents, Problem, ProblemKind, RefHistory, StoredFile
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.stored_rows import StoredRows
+from paimon_sink.maintain.owed import owed_files
+from paimon_sink.write.kept_rows import is_kept, kept_as
 
 __all__ = ["Erased", "Place", "find_rows"]
 
@@ -50,11 +52,13 @@ class Place:
     """As no data file of a snapshot: a changelog names it, or it says which rows are deleted."""
     is_metadata: bool = False
     """A manifest or snapshot that cannot be read, so that nobody can say what it names."""
+    is_owed: bool = False
+    """A ledger names it: its rows are on their way to a quarantine. It stays until their user's next batch is in."""
 
     @property
     def is_orphan(self) -> bool:
         """Nothing names it. It is for ``clean``, once it is old enough."""
-        named = self.snapshots or self.tags or self.branches or self.consumers
+        named = self.snapshots or self.tags or self.branches or self.consumers or self.is_owed
         return not (named or self.is_named_otherwise or self.is_metadata)
 
 
@@ -166,7 +170,7 @@ class _Search:
         self.sizes, self.others = {}, 0
         for listed in self.table.store.walk(self.table.location):
             path = listed.path.removeprefix(root)
-            if stored_rows.may_hold_rows(path):
+            if stored_rows.may_hold_rows(path) or is_kept(self.table, path):
                 self.sizes[path] = listed.size_bytes
             else:
                 self.others += 1
@@ -197,7 +201,9 @@ class _Search:
         with ThreadPoolExecutor(_READERS) as readers:
             for start in range(0, len(paths), _AT_ONCE):
                 some = paths[start : start + _AT_ONCE]
-                answers = readers.map(lambda path: _read_file(stored_rows, path, named.get(path), self.wanted), some)
+                answers = readers.map(
+                    lambda path: _read_file(self.table, stored_rows, path, named.get(path), self.wanted), some
+                )
                 for done, (path, read) in enumerate(zip(some, answers, strict=True), 1):
                     self.known[path] = read
                     self.on_progress("data files", start + done, len(paths))
@@ -225,6 +231,8 @@ class _Search:
             of_file.consumers.update(each.name for each in needed)
         for path in audit.metadata_files & paths:
             keepers[path].is_named_otherwise = True
+        for path in owed_files(audit, audit.histories())[0] & paths:
+            keepers[path].is_owed = True
         return keepers
 
     def answer(self, condition: str) -> Erased:
@@ -251,6 +259,7 @@ class _Search:
             branches=tuple(sorted(kept.branches)),
             consumers=tuple(sorted(kept.consumers)),
             is_named_otherwise=kept.is_named_otherwise,
+            is_owed=kept.is_owed,
         )
 
 
@@ -263,6 +272,7 @@ class _Keepers:
     branches: set[str] = field(default_factory=set)
     consumers: set[str] = field(default_factory=set)
     is_named_otherwise: bool = False
+    is_owed: bool = False
 
     def add(self, history: RefHistory[Any], snapshot_id: int) -> None:
         if history.consumer is not None:
@@ -275,11 +285,18 @@ class _Keepers:
                 self.branches.add(history.branch)
 
 
-def _read_file(stored_rows: StoredRows, path: str, stored: StoredFile | None, wanted: Sequence[ConditionTree]) -> _Read:
+def _read_file(
+    table: Table, stored_rows: StoredRows, path: str, stored: StoredFile | None, wanted: Sequence[ConditionTree]
+) -> _Read:
     columns = columns_of(wanted)
     rows = matching = 0
     try:
-        for reading in stored_rows.readings(path, columns, stored=stored):
+        readings = (
+            iter([kept_as(table, path, columns)])
+            if is_kept(table, path)
+            else stored_rows.readings(path, columns, stored=stored)
+        )
+        for reading in readings:
             read_rows = found = 0
             for batch in reading:
                 read_rows += batch.num_rows

@@ -110,7 +110,13 @@ def _what_is_left(table: Table, proof: Erased, clock: Clock) -> str:
     young = [place for place in proof.places if place.is_orphan and place.problem is None]
     kept = [place for place in proof.places if place.snapshots and place.problem is None]
     broken = [place for place in proof.places if place.problem is not None]
+    bad = [place for place in proof.places if place.is_owed and place.problem is None]
     parts = []
+    if bad:
+        parts.append(
+            f"{_some(bad)} of bad rows for a quarantine, which stays until the next batch of their commit user is in: "
+            "write that, purge the quarantine too, and run this again"
+        )
     if kept:
         ids = ", ".join(str(number) for number in sorted({each for place in kept for each in place.snapshots})[:_SHOWN])
         parts.append(

@@ -40,15 +40,13 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.formats.values import Plan
-from paimon_sink.write.kept_rows import KeptRows, read_kept
+from paimon_sink.write.kept_rows import OUTBOX, KeptRows, read_kept
 from paimon_sink.write.task import write_task
 
 __all__ = ["OUTBOX", "Quarantine", "quarantine_options"]
 
 log = logging.getLogger(__name__)
 
-OUTBOX = "outbox"
-"""What the file is called that a ledger names."""
 _REMEMBERED_MS = 365 * 24 * 3600 * 1000
 _TARGET_BYTES = 128 << 20
 

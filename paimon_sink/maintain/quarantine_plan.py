@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pyarrow as pa
 
 from paimon_sink.core.checks import checks_of
-from paimon_sink.core.errors import OptionError, PwcError, TableNotFoundError
+from paimon_sink.core.errors import (
+    OptionError,
+    PwcError,
+    SchemaMismatchError,
+    TableNotFoundError,
+    UnsupportedTableError,
+)
+from paimon_sink.core.evolve import Change, Refused, needed_changes
+from paimon_sink.core.evolve import Rules as ColumnRules
 from paimon_sink.core.names import nearest_name
 from paimon_sink.core.option_reading import all_together
 from paimon_sink.core.options import Options
@@ -15,11 +24,12 @@ from paimon_sink.core.outbox import number_of, receiving_user
 from paimon_sink.core.quarantine import OURS, quarantine_schema, shape_problems
 from paimon_sink.core.schema import align
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.evolving import change_columns, fixed_columns
 from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.maintain.quarantine import quarantine_options
 from paimon_sink.write.sieve import Rules
 
-__all__ = ["check_quarantine", "rules_of", "written_columns"]
+__all__ = ["check_quarantine", "extend_quarantine", "rolled_back", "rules_of", "written_columns"]
 
 
 def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, case_sensitive: bool) -> pa.Schema:
@@ -66,6 +76,28 @@ def check_quarantine(options: Options, schema: pa.Schema, table: Table, columns:
     except PwcError as error:
         problems.append(str(error))
     raise _refusal(options, problems)
+
+
+def extend_quarantine(options: Options, schema: pa.Schema) -> None:
+    """Add the columns of rows like these to the quarantine, by ``mergeSchema``, so that they can be requeued.
+
+    What it cannot have is kept as text, as without the option.
+    """
+    name, write = options.quarantine.table, options.write
+    if name is None or not write.merge_schema:
+        return
+    place = quarantine_options(options.table, name)
+    table = open_table(place)
+    if table.evolution is None or table.evolution.refusal is not None:
+        return
+
+    def needed(found: Table) -> list[Change]:
+        rules = ColumnRules(widen=write.type_widening, fixed=fixed_columns(found))
+        changes = needed_changes(quarantine_schema(schema), found.schema, rules)
+        return [each for each in changes if not isinstance(each, Refused)]
+
+    with suppress(SchemaMismatchError, UnsupportedTableError):
+        change_columns(table, reopen=lambda: open_table(place), needed=needed)
 
 
 def _refusal(options: Options, problems: list[str]) -> OptionError:
@@ -141,15 +173,16 @@ def _problems_of_table(options: Options, name: str, schema: pa.Schema, home: Tab
     except PwcError as error:
         yield str(error)
         return
-    yield from _rolled_back(options, table, home)
+    if not options.commit.takeover:
+        yield from rolled_back(table, home, options.commit.commit_user)
 
 
-def _rolled_back(options: Options, table: Table, home: Table) -> Iterator[str]:
-    """Bad rows of batches that are not in the table any more: written again, they would be in both."""
-    if options.commit.takeover:
-        return
+def rolled_back(table: Table, home: Table, own: str | None) -> Iterator[str]:
+    """Bad rows of batches that are not in the table any more: written again, they would be in both.
+
+    ``own`` is the commit user who asks, who may be in no ledger any more.
+    """
     taken = table.commits.load_head(commit_user="").ledger.entries
-    own = options.commit.commit_user
     users = {*home.commits.load_head(commit_user=own or "").ledger.entries, *([own] if own else [])}
     for user in sorted(users):
         there = taken.get(receiving_user(home.identity, user))

@@ -48,8 +48,9 @@ class Replacement:
     conditions: Conditions
 
     @classmethod
-    def of(cls, table: Table, text: str) -> Replacement:
-        return cls(text, tuple(where_conditions(table, text, what=_WRITE, option="replaceWhere")))
+    def of(cls, table: Table, text: str, columns: pa.Schema | None = None) -> Replacement:
+        """``columns`` are those that the table will have when the first row comes, where they are not its own."""
+        return cls(text, tuple(where_conditions(table, text, what=_WRITE, option="replaceWhere", columns=columns)))
 
 
 def replaced_rows(table: Table, text: str, setting_of: Callable[[str], str | None]) -> Replacement:

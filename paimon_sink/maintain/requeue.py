@@ -20,10 +20,11 @@ from paimon_sink.commit.fold import fold
 from paimon_sink.core.checks import checks_of
 from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.conditions import ConditionError, conditions
-from paimon_sink.core.errors import CommitConflictError, OptionError, TableNotFoundError
+from paimon_sink.core.errors import CommitConflictError, OptionError, RefusedError, TableNotFoundError
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.names import parse_table_name
 from paimon_sink.core.option_groups import CommitOptions
+from paimon_sink.core.option_groups.table import MAIN_BRANCH
 from paimon_sink.core.options import Options
 from paimon_sink.core.outbox import OutboxPart
 from paimon_sink.core.properties import QUARANTINE
@@ -33,6 +34,7 @@ from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table, open_to_rewrite
 from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.quarantine import Quarantine, quarantine_options
+from paimon_sink.maintain.quarantine_plan import rolled_back
 from paimon_sink.write.sieve import Rules
 from paimon_sink.write.task import write_task
 
@@ -83,6 +85,12 @@ def taken_name(quarantine: str) -> str:
 
 def requeue(options: Options, *, where: str | None = None, dry_run: bool = False) -> Requeued:
     """Write rows of the quarantine again. A run that finds none that was not taken before changes nothing."""
+    if options.table.branch != MAIN_BRANCH:
+        # What is taken out for a branch would count as taken for the table, too.
+        raise OptionError(
+            f"Cannot write quarantined rows into the branch {options.table.branch!r} of {options.table.label}: a "
+            f"quarantine is for the branch {MAIN_BRANCH} alone. Leave branch out."
+        )
     home = open_to_rewrite(options.table, compression=options.write.compression)
     name = quarantine_named(home, options)
     quarantine = open_table(quarantine_options(options.table, name))
@@ -91,6 +99,7 @@ def requeue(options: Options, *, where: str | None = None, dry_run: bool = False
         raise OptionError(f"{name} is no quarantine: it {'; it '.join(problems)}.")
     run = _Run(options, home, quarantine, name)
     number = 0 if dry_run else run.settled_number()
+    run.refuse_what_was_rolled_back()
     # Only now: whatever a run below that number took is known.
     found = run.open_rows(where)
     fit, left = run.that_fit(found)
@@ -125,6 +134,15 @@ class _Run:
             Quarantine(self.home, self.options.table).deliver(self.user, entry)
         return entry.batch_id + 1
 
+    def refuse_what_was_rolled_back(self) -> None:
+        """Rows that count as taken by runs that are not in the table any more: nobody would write them again."""
+        taken = self._taken_table()
+        if taken is None or self.options.commit.takeover:
+            return
+        problems = list(rolled_back(taken, self.home, self.user))
+        if problems:
+            raise RefusedError(f"Cannot write quarantined rows into {self.home.label}: {' '.join(problems)}")
+
     # ------------------------------------------------------------ which rows
 
     def open_rows(self, where: str | None) -> pa.Table:
@@ -143,16 +161,23 @@ class _Run:
             batches.append(some.filter(pa.array(is_open, pa.bool_())))
         return pa.Table.from_batches(batches, self.quarantine.schema).combine_chunks()
 
-    def _taken(self) -> set[tuple[str, int]]:
+    def _taken_table(self) -> Table | None:
         try:
-            table = open_table(quarantine_options(self.options.table, taken_name(self.name)))
+            return open_table(quarantine_options(self.options.table, taken_name(self.name)))
         except TableNotFoundError:
-            return set()
-        return {
-            identity
-            for batch in _rows(table)
-            for identity in zip(batch.column(TASK).to_pylist(), batch.column(ROW).to_pylist(), strict=True)
-        }
+            return None
+
+    def _taken(self) -> set[tuple[str, int]]:
+        table = self._taken_table()
+        return (
+            set()
+            if table is None
+            else {
+                identity
+                for batch in _rows(table)
+                for identity in zip(batch.column(TASK).to_pylist(), batch.column(ROW).to_pylist(), strict=True)
+            }
+        )
 
     def that_fit(self, rows: pa.Table) -> tuple[pa.Table, int]:
         """The rows all of whose values the table has columns for, and how many others there are."""

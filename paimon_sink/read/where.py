@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
+
 from paimon_sink.core.conditions import ConditionError, ConditionTree, conditions, other_setting
 from paimon_sink.core.errors import OptionError
 from paimon_sink.formats.contract import Table
@@ -12,13 +14,16 @@ __all__ = ["check_session", "where_conditions"]
 
 
 def where_conditions(
-    table: Table, text: str | None, *, what: str = "read", option: str = "where"
+    table: Table, text: str | None, *, what: str = "read", option: str = "where", columns: pa.Schema | None = None
 ) -> list[ConditionTree]:
-    """The conditions, with values that fit the columns. A name in another case fits, where it fits one column."""
+    """The conditions, with values that fit the columns. A name in another case fits, where it fits one column.
+
+    ``columns`` are those that the table is about to have, where they are not its own.
+    """
     if text is None:
         return []
     try:
-        return conditions(text, table.schema)
+        return conditions(text, table.schema if columns is None else columns)
     except ConditionError as error:
         raise OptionError(f"Cannot {what} {table.label}: {option} {error}.") from None
 

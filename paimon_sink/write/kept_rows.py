@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paimon_sink.core.errors import PwcError
+from paimon_sink.core.rejected import REJECTED
 from paimon_sink.formats.contract import Table
 from paimon_sink.storage.store import Output
 
-__all__ = ["KeptRows", "read_kept"]
+__all__ = ["OUTBOX", "KeptRows", "is_kept", "kept_as", "read_kept"]
 
 log = logging.getLogger(__name__)
 
+OUTBOX = "outbox"
+"""What the file is called that a ledger names."""
 _GATHERED_BYTES = 8 << 20
 _UPLOAD_BYTES = 8 << 20
 
@@ -80,3 +84,22 @@ def read_kept(table: Table, path: str) -> pa.Table:
     """All rows of such a file. Raises ``FileNotFoundError``; ``ArrowException`` or ``OSError`` where it is damaged."""
     with table.store.open_input(table.full_path(path)) as source, pq.ParquetFile(source) as parquet:
         return parquet.read()
+
+
+def is_kept(table: Table, path: str) -> bool:
+    """Whether a file below the table holds such rows: of a task, or of a ledger."""
+    return any(table.side_files.is_kept_file(path, subject) for subject in (REJECTED, OUTBOX))
+
+
+def kept_as(table: Table, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """All rows of such a file with columns of the table, and values as the table would have them. Others are null."""
+    kept = read_kept(table, path)
+    found = {}
+    for name in columns:
+        alike = [each for each in kept.schema.names if each == name] or [
+            each for each in kept.schema.names if each.lower() == name.lower()
+        ]
+        of_table = table.schema.field(name).type
+        values = kept[alike[0]].cast(of_table, safe=False) if alike else pa.nulls(kept.num_rows, of_table)
+        found[name] = values
+    return iter(pa.table(found).to_batches())

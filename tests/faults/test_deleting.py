@@ -12,7 +12,7 @@ import pytest
 
 from paimon_sink.commit.coordinator import Bounds
 from paimon_sink.core.errors import CommitUnknownError, OptionError, RefusedError
-from paimon_sink.core.steps import OF_FOLLOWERS, Step, listening
+from paimon_sink.core.steps import OF_FOLLOWERS, OF_OUTBOXES, OF_PLANNING, OF_ROLLBACKS, Step, listening
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.maintain.erased import find_rows
 from paimon_sink.maintain.expire import Retention, expire
@@ -27,6 +27,7 @@ from tests.support.lying_table import Answer, LyingTable
 from tests.support.places import places
 from tests.support.victims import RETURNED, RIVAL_ID, TELL_STEPS, killed_delete
 
+NOT_OF_DELETES = OF_FOLLOWERS | OF_OUTBOXES | OF_ROLLBACKS | frozenset(OF_PLANNING)
 QUERY: dict[str, Any] = {"key": "of a query", "at_ms": 4_000_000_000_000, "keep_ms": 3_600_000}
 
 
@@ -218,7 +219,7 @@ def twin(lake: Lake) -> None:
         *(
             pytest.param(step, marks=pytest.mark.long)
             for step in (*Step, RETURNED)
-            if step not in (Step.AFTER_PUT, Step.FILE_CLOSED, *TELL_STEPS, *OF_FOLLOWERS)
+            if step not in {Step.AFTER_PUT, Step.FILE_CLOSED, *TELL_STEPS, *NOT_OF_DELETES}
         ),
     ],
 )

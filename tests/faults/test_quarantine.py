@@ -18,6 +18,7 @@ from paimon_sink.core.steps import Step, listening
 from paimon_sink.maintain.clean import LEAST_AGE_MS, clean
 from tests.support.ages import Ages
 from tests.support.batches import of_query, opened, sealed, sink_options
+from tests.support.deleting import delete
 from tests.support.engines import other_engine
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
@@ -439,3 +440,54 @@ def test_the_messages_of_a_judged_batch_are_read_as_they_were_written(tables: Qu
 def test_an_overwrite_that_judges_is_refused(tables: Quarantined) -> None:
     with pytest.raises(OptionError, match="only appends are judged"):
         tables.judging.stream_writer(overwrite=True).write(iter([rows(1)]))
+
+
+# ---------------------------------------------------------------- a delete under the commit user of a job with bad rows
+
+
+def job_that_owes(tables: Quarantined, *, lost: bool) -> None:
+    def run(identifier: int, *ids: int) -> None:
+        job = tables.judging.with_options(commitUser="job", commitIdentifier=str(identifier))
+        job.batch_writer().commit([job.batch_writer().write(iter([rows(*ids)]))])
+
+    run(1, 1, -1)
+    if not lost:
+        run(2, 2, -2)
+        return
+    with dying_at(Step.COMMITTED):
+        run(2, 2, -2)
+
+
+@pytest.mark.fault(86)
+@pytest.mark.parametrize("lost", [True, False], ids=["owed", "delivered"])
+def test_a_delete_under_a_jobs_commit_user_delivers_what_the_job_owes(tables: Quarantined, lost: bool) -> None:
+    job_that_owes(tables, lost=lost)
+
+    done = delete(tables.lake, "id = 1", user="job", identifier=3)
+    again = delete(tables.lake, "id = 1", user="job", identifier=3)
+
+    assert (done.rows, again.already_deleted) == (1, True)
+    tables.assert_sorted(good=[2], bad=[-1, -2])
+
+
+@pytest.mark.fault(86)
+def test_a_step_of_a_delete_leaves_the_file_that_the_ledger_still_names(tables: Quarantined) -> None:
+    job_that_owes(tables, lost=True)
+    rival = once_at(Step.BEFORE_LOOK, lambda: tables.lake.with_options(commitUser="rival").append(0, rows(1, 5)))
+    named: list[bool] = []
+
+    def listener(step: Step) -> None:
+        # What the rival brings makes a step of the first commit.
+        rival(step)
+        if step is Step.BEFORE_LOOK:
+            outbox = tables.lake.open().commits.load_head(commit_user="job").ledger.entries["job"].outbox
+            assert outbox is not None
+            named.extend(part.file in tables.lake.files() for part in outbox.parts)
+
+    with listening(listener):
+        done = delete(tables.lake, "id = 1", user="job", identifier=3)
+
+    assert len(done.snapshot_ids) == 2
+    assert all(named)
+    assert named
+    tables.assert_sorted(good=[2, 5], bad=[-1, -2])

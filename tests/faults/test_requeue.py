@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from paimon_sink.core.errors import CommitConflictError, OptionError
+from paimon_sink.core.errors import CommitConflictError, OptionError, RefusedError
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.core.steps import Step, listening
 from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.requeue import Requeued, requeue
+from paimon_sink.maintain.rollback import plan_rollback, roll_back
+from paimon_sink.sink import Sink
+from tests.support.deleting import delete
+from tests.support.evolving import WIDEN
 from tests.support.interleave import once_at
 from tests.support.lake import Lake, rows
 from tests.support.quarantined import Quarantined, dying_at, quarantined
@@ -121,6 +126,52 @@ def test_a_table_named_by_its_location_is_asked_for_by_its_name(tables: Quaranti
         requeue(named)
 
 
+def test_a_branch_gets_no_quarantined_rows(iceberg_sqlite_lake: Lake) -> None:
+    with_branch = {**iceberg_sqlite_lake.all_options(), "branch": "audit"}
+
+    with pytest.raises(OptionError, match="for the branch main alone"):
+        requeue(parse_options(with_branch, purpose=Purpose.READ))
+
+
 def test_a_condition_on_a_column_that_is_not_there_is_refused(tables: Quarantined) -> None:
     with pytest.raises(OptionError, match="idd"):
         again(tables, "idd = 1")
+
+
+@pytest.mark.needs("schema changes")
+def test_rows_with_columns_that_came_later_and_wider_ones_are_written_with_all_of_their_values(lake: Lake) -> None:
+    def write(batch_id: int, **columns: pa.Array) -> None:
+        judging = {"quarantine": "sales.orders_bad", "quarantine.maxShare": "1", "check.positive": "id > 0"}
+        sink = Sink.of({**lake.all_options(), **WIDEN, **judging})
+        rows = pa.table(columns)
+        sink.check(rows.schema)
+        sink.commit([sink.write(iter(rows.to_batches()), schema=rows.schema)], batch_id)
+
+    write(0, id=pa.array([1, -1], pa.int32()))
+    write(1, id=pa.array([2, -2], pa.int32()), note=pa.array(["b", "c"]))
+    write(2, id=pa.array([3, -(2**40)], pa.int64()), note=pa.array(["d", "e"]))
+
+    report = again(quarantined(lake))
+
+    assert (report.written, report.left) == (3, 0)
+    found = sorted((row["id"], row["note"]) for row in lake.read())
+    assert found == [(-(2**40), "e"), (-2, "c"), (-1, None), (1, None), (2, "b"), (3, "d")]
+    assert quarantined(lake).problems() == []
+
+
+@pytest.mark.needs("rollback")
+@pytest.mark.fault(93)
+def test_rows_whose_run_was_rolled_back_are_named_and_written_once_their_record_is_gone_too(
+    tables: Quarantined,
+) -> None:
+    before = tables.lake.snapshot_ids()[-1]
+    again(tables)
+    roll_back(tables.lake.open(), plan_rollback(tables.lake.open(), str(before)))
+
+    with pytest.raises(RefusedError, match=r"orders_bad_requeued has bad rows of batches of 'requeue:.*rolled back"):
+        again(tables)
+    delete(Lake(tables.lake.options, table="sales.orders_bad_requeued"), "id < 0")
+    assert again(tables, takeover="true").written == 3
+    assert again(tables).written == 0
+
+    assert tables.good_ids() == [-3, -2, -1, 1, 2]

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paimon_sink.core.errors import SchemaMismatchError, TableChangedError
+from paimon_sink.core.errors import OptionError, SchemaMismatchError, TableChangedError
 from paimon_sink.core.schema import SQL_TYPE
 from paimon_sink.formats.values import LiveFile
+from paimon_sink.sink import Sink
 from tests.support import foreign
 from tests.support.compaction import compact
 from tests.support.evolving import append, columns, field_ids, planned, schema_ids, sink
@@ -390,3 +391,30 @@ def test_columns_of_read_tables_have_the_types_of_today(lake: Lake) -> None:
     planned(lake, pa.schema([("id", pa.int64()), ("n", pa.list_(pa.float64()))]), widen=True)
 
     assert [field.type for field in read_table(lake).schema] == [field.type for field in lake.open().schema]
+
+
+def test_rows_with_a_new_column_replace_those_that_a_condition_on_it_names(lake: Lake) -> None:
+    def overwrite(*ids: int) -> None:
+        options = {**lake.all_options(), "mergeSchema": "true", "replaceWhere": "kind = 'late'"}
+        writer = Sink.of(options, overwrite=True, is_stream=False)
+        rows = pa.table({"id": ids, "kind": ["late"] * len(ids)})
+        writer.check(rows.schema)
+        writer.commit([writer.write(iter(rows.to_batches()), schema=rows.schema)])
+
+    append(lake, 0, pa.table({"id": [1, 2]}))
+
+    overwrite(3, 4)
+    overwrite(5)
+
+    assert sorted((row["id"], row["kind"]) for row in read(lake)) == [(1, None), (2, None), (5, "late")]
+    assert_whole(lake)
+
+
+def test_a_condition_on_a_column_that_nobody_has_adds_no_other_column(lake: Lake) -> None:
+    append(lake, 0, pa.table({"id": [1, 2]}))
+    options = {**lake.all_options(), "mergeSchema": "true", "replaceWhere": "nobody = 1"}
+
+    with pytest.raises(OptionError, match="nobody"):
+        Sink.of(options, overwrite=True, is_stream=False).check(pa.schema([("id", pa.int64()), ("note", pa.string())]))
+
+    assert lake.open().schema.names == ["id"]

@@ -10,6 +10,9 @@ import pyarrow as pa
 import pytest
 
 from paimon_sink.core.errors import OptionError, SourceChangedError, UnsupportedTableError
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
+from paimon_sink.maintain.delete import refuse_unheeded
 from paimon_sink.maintain.verify import verify
 from paimon_sink.read.scan import rows as rows_of
 from tests.spark.where_cases import condition, make_table
@@ -277,6 +280,17 @@ def test_a_condition_that_is_not_understood_changes_nothing(lake: Lake, where: s
         delete(lake, where)
 
     assert len(lake.history()) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("mergeSchema", "true"), ("quarantine", "sales.bad"), ("check.positive", "id > 0"), ("errorColumn", "why")],
+)
+def test_an_option_that_judges_rows_or_adds_columns_is_refused_by_name(option: str, value: str) -> None:
+    options = {"warehouse": "/lake", "table": "sales.orders", option: value}
+
+    with pytest.raises(OptionError, match=f"with {option}: a delete takes no notice of it"):
+        refuse_unheeded(parse_options(options, purpose=Purpose.BATCH_WRITE))
 
 
 @pytest.mark.damages

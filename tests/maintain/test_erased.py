@@ -7,10 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from paimon_sink.core.errors import OptionError
+from paimon_sink.core.errors import OptionError, RefusedError
 from paimon_sink.formats.lineage import Consumer
 from paimon_sink.maintain.erased import Erased, Place, find_rows
 from paimon_sink.maintain.expire import Retention, expire
+from paimon_sink.maintain.purge import purge_rows
 from tests.support.batches import path_in
 from tests.support.clock import FakeClock
 from tests.support.engines import other_engine
@@ -18,6 +19,7 @@ from tests.support.iceberg_deletes import delete_a_row
 from tests.support.lake import ID_AND_DAY, Lake, rows
 from tests.support.places import Place as Where
 from tests.support.places import places
+from tests.support.quarantined import quarantined
 from tests.support.time_travel import time_travel
 
 
@@ -257,3 +259,27 @@ def test_an_empty_table_has_no_such_row(lake: Lake) -> None:
     lake.write(schema=ID_AND_DAY)
 
     assert found(lake).good
+
+
+# ---------------------------------------------------------------- bad rows on their way
+
+
+def test_bad_rows_that_are_kept_for_a_quarantine_are_found_until_the_next_batch_is_in(lake: Lake) -> None:
+    tables = quarantined(lake)
+    tables.append(0, 1, -1)
+
+    kept = only(found(lake, "id = -1"))
+    with pytest.raises(RefusedError, match=r"bad rows for a quarantine.*next batch of their commit user"):
+        purge_rows(lake.open(), "id = -1")
+    tables.append(1, 2)
+
+    assert (kept.rows, kept.is_owed, kept.is_orphan) == (1, True, False)
+    assert found(lake, "id = -1").good
+    assert purge_rows(lake.open(), "id = -1").snapshot_ids == ()
+    assert only(found(tables.bad, "id = -1")).rows == 1
+
+
+def test_bad_rows_of_a_task_that_never_came_in_are_an_orphan(lake: Lake) -> None:
+    quarantined(lake).judging.write(rows(1, -1))
+
+    assert [(place.rows, place.is_orphan) for place in found(lake, "id = -1").places] == [(1, True)]

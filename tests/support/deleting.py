@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from paimon_sink.core.clock import Backoff
+from paimon_sink.core.options import Purpose
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.choosing import Answer, Work, in_threads
 from paimon_sink.maintain.delete import DELETE, DeleteJob, Deletion, conditions_of, delete_rows, preview
 from paimon_sink.maintain.groups import Group
@@ -30,7 +32,8 @@ def delete(
 ) -> Deletion:
     """Delete rows, by somebody who never waits."""
     table = table or lake.open()
-    job = DeleteJob(user, identifier, backoff=Backoff(first_seconds=0))
+    place = parse_options(lake.all_options(), purpose=Purpose.BATCH_WRITE).table
+    job = DeleteJob(user, identifier, backoff=Backoff(first_seconds=0), place=place)
     return delete_rows(table, where, job, work=work_on(table, where))
 
 

@@ -11,7 +11,7 @@ from paimon_sink.formats.evolution import ColumnInfo
 from paimon_sink.sink import Sink
 from tests.support.lake import Lake
 
-__all__ = ["append", "columns", "field_ids", "planned", "schema_ids", "sink", "with_note"]
+__all__ = ["WIDEN", "append", "columns", "field_ids", "planned", "schema_ids", "sink", "with_note"]
 
 MERGE = {"mergeSchema": "true"}
 WIDEN = {**MERGE, "mergeSchema.typeWidening": "true"}

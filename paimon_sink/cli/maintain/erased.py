@@ -98,6 +98,8 @@ def _show_places(console: Console, erased: Erased) -> None:
 def _kept_by(place: Place) -> str:
     if place.is_metadata:
         return "metadata"
+    if place.is_owed:
+        return "bad rows for a quarantine, kept until the next batch of their commit user is in"
     if place.is_orphan:
         return "orphan: nothing names it"
     kept = [
@@ -127,6 +129,7 @@ def _cures(places: tuple[Place, ...]) -> list[str]:
         (any(place.tags for place in places), "A tag goes with pwc tag TABLE NAME --delete."),
         (any(place.branches for place in places), "A branch goes with pwc branch TABLE NAME --delete."),
         (any(place.consumers for place in places), "A consumer goes with pwc expire TABLE --consumer NAME."),
+        (any(place.is_owed for place in places), "Bad rows go with the next batch of their commit user."),
         (any(place.is_orphan for place in places), "An orphan goes with pwc clean, once it is old enough."),
     ]
     return [cure for is_needed, cure in cures if is_needed]
