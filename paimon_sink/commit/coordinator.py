@@ -202,7 +202,7 @@ class Coordinator:
             run.commit.confirm_head(head)
             return self._finish(run, head, decision, attempt)
         self._check_base(run, head)
-        if run.plan.changes_nothing:
+        if run.plan is not run.asked and run.plan.changes_nothing:
             return Outcome(None, attempt)
         run.commit.check_fits(head)
         before = head.ledger.entries.get(plan.commit_user)

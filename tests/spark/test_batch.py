@@ -261,13 +261,13 @@ def test_create_table_false_writes_into_a_table_that_is_there(spark: SparkSessio
 
 def test_all_problems_with_the_options_are_said_at_once(spark: SparkSession, local_lake: Lake) -> None:
     with pytest.raises(AnalysisException) as refused:
-        save(orders(spark, 0, 2), local_lake, tabel="x", targetFileSize="huge", mergeSchema="true")
+        save(orders(spark, 0, 2), local_lake, tabel="x", targetFileSize="huge", createTable="maybe")
 
     said = str(refused.value)
     assert "OptionError: The options have 3 problems:" in said
     assert "'tabel' is not an option; did you mean table?" in said
     assert "targetFileSize" in said
-    assert "mergeSchema must be false, since it is not available yet." in said
+    assert "createTable must be" in said
     assert warehouse_files(local_lake) == []
 
 
