@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from paimon_sink.cli.main import cli
 from tests.support.command_line import named
+from tests.support.deleting import delete
 from tests.support.lake import Lake, rows
 
 
@@ -68,6 +69,15 @@ def test_what_cannot_be_is_a_sentence(
     assert result.exit_code == status
     assert sentence in " ".join(result.stderr.split())
     assert "Traceback" not in result.output
+
+
+def test_a_delete_that_a_rollback_takes_back_is_told_by_the_rows_it_took_out(lake: Lake) -> None:
+    *_, before = lake.snapshot_ids()
+    delete(lake, "id = 1", user="eraser", identifier=7)
+
+    said = pwc("rollback", *named(lake), "--to", str(before)).stdout
+
+    assert "eraser: batch 7, which took out 1 row." in said
 
 
 def test_a_rollback_is_shown_first_and_done_with_yes(lake: Lake) -> None:

@@ -109,7 +109,7 @@ def _range(plan: RollbackPlan) -> str:
 
 
 def _loss(loss: UserLoss) -> str:
-    rows = "an unknown number of rows" if loss.rows is None else many(loss.rows, "row")
+    rows = _rows(loss.rows)
     what = _batches(loss.batches) if loss.batches else many(loss.snapshots, "snapshot")
     if not loss.batches:
         return f"{loss.user or 'another engine'}: {what}, {rows}. No batch of the ledger."
@@ -120,6 +120,12 @@ def _loss(loss: UserLoss) -> str:
     else:
         then = "Then the ledger cannot tell which batches it wrote, and may refuse some."
     return f"{loss.user}: {what}, {rows}. {then}"
+
+
+def _rows(number: int | None) -> str:
+    if number is None:
+        return "an unknown number of rows"
+    return many(number, "row") if number >= 0 else f"which took out {many(-number, 'row')}"
 
 
 def _batches(batches: Sequence[int]) -> str:
