@@ -13,6 +13,8 @@ from paimon_sink.maintain.verify import verify
 from tests.support.clock import FakeClock
 from tests.support.compaction import compact
 from tests.support.engines import other_engine
+from tests.support.evolving import append as with_columns
+from tests.support.evolving import with_note
 from tests.support.iceberg_engine import native
 from tests.support.lake import Lake, rows
 from tests.support.places import Place, places
@@ -60,6 +62,18 @@ def test_the_plan_says_what_goes_and_what_the_ledger_will_say(lake: Lake) -> Non
     losses = {loss.user: (loss.batches, loss.rows, loss.last, loss.knows) for loss in plan.users}
     assert losses == {"test": ((2, 3), 4, 1, True), "other": ((7,), 1, None, True)}
     assert lake.snapshot_ids() == ids
+
+
+def test_columns_stay_as_they_are(lake: Lake) -> None:
+    lake.append(0, rows(1))
+    [first] = lake.snapshot_ids()
+    with_columns(lake, 1, with_note(2))
+
+    back_to(lake, first)
+    lake.append(2, rows(3))
+
+    assert "note" in lake.open().schema.names
+    assert lake.ids() == other_engine(lake).read_ids() == [1, 3]
 
 
 @pytest.mark.witness
