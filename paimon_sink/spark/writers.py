@@ -55,9 +55,13 @@ class _Writer:
         cheapen_worker_reuse()
         # Batches are small where Spark ends them by rows.
         batches = gathered(to_the_end(iterator))
-        message = self._sink.write(
-            batches, schema=self._arrow_schema(), task=current_task(), setting_of=session_setting
-        )
+        schema, task = self._arrow_schema(), current_task()
+        try:
+            message = self._sink.write(batches, schema=schema, task=task, setting_of=session_setting)
+        except PwcError as error:
+            # Spark prints every frame above the sentence, which is what its user needs.
+            log.debug("A task of a write to %s failed", self._sink.options.table.label, exc_info=True)
+            raise error.with_traceback(None)  # noqa: B904 - it is the same error
         return PwcCommitMessage(message.to_bytes())
 
     def _arrow_schema(self) -> pa.Schema:

@@ -234,7 +234,7 @@ def test_a_value_too_long_for_its_column_is_refused(spark: SparkSession, local_l
 
     assert (
         "SchemaMismatchError: Cannot write to sales.orders: column name has a value of length 4, the table has "
-        "varchar(3). Shorten it."
+        "VARCHAR(3). Shorten it."
     ) in first_lines(refused.value)
     assert [row["name"] for row in local_lake.read()] == ["☃☃☃"]
     assert len(warehouse_files(local_lake)) > len(files)
