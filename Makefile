@@ -35,6 +35,8 @@ PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
 
 PARALLEL := -n 2 --dist loadgroup
+# Tables of tests are in memory where there is room: scripts/test-tmp.
+PYTEST = TMPDIR=$$(scripts/test-tmp) $(VENV)/bin/pytest
 
 .PHONY: help
 help: ## Show this list
@@ -115,27 +117,27 @@ types-and-classes: types
 .PHONY: test-plain
 test-plain: browser $(READY) ## The part of `make test` without Spark
 	@mkdir -p $(TIMES)
-	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
+	@$(PYTEST) -n 3 --dist loadgroup -m 'not spark and not long' --junitxml=$(TIMES)/plain.xml $(PYTEST_ARGS)
 
 .PHONY: test-spark
 test-spark: java $(CLASSES) ## The part of `make test` with Spark
 	@mkdir -p $(TIMES)
-	@$(VENV)/bin/pytest tests/spark $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
+	@$(PYTEST) tests/spark $(PARALLEL) -m 'spark and not long' --junitxml=$(TIMES)/spark.xml $(PYTEST_ARGS)
 
 .PHONY: test-few-on-cluster
 test-few-on-cluster: java $(CLASSES)
 	@mkdir -p $(TIMES)
-	@PWC_SPARK=cluster $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
+	@PWC_SPARK=cluster $(PYTEST) tests/spark -m 'everywhere and not s3' --junitxml=$(TIMES)/cluster.xml $(PYTEST_ARGS)
 
 .PHONY: test-few-on-connect
 test-few-on-connect: java $(CLASSES)
 	@mkdir -p $(TIMES)
-	@PWC_SPARK=connect $(VENV)/bin/pytest tests/spark -m 'everywhere and not s3 and not same_behind_connect' \
+	@PWC_SPARK=connect $(PYTEST) tests/spark -m 'everywhere and not s3 and not same_behind_connect' \
 		--junitxml=$(TIMES)/connect.xml $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types ## The fast part: lint, types, tests that need no server, no Spark and no browser
-	@$(VENV)/bin/pytest -n 3 --dist loadgroup -m 'not spark and not s3 and not slow and not browser and not long' $(PYTEST_ARGS)
+	@$(PYTEST) -n 3 --dist loadgroup -m 'not spark and not s3 and not slow and not browser and not long' $(PYTEST_ARGS)
 
 .PHONY: test-times
 test-times: $(READY) ## Write docs/test-times.md: where the time of the last `make test` went
@@ -145,11 +147,11 @@ test-times: $(READY) ## Write docs/test-times.md: where the time of the last `ma
 
 .PHONY: test-matrix
 test-matrix: java $(READY) ## Every test in one place (PLACE=paimon-s3), also those that `make test` runs in its reference place only
-	@PWC_PLACES=$(PLACE) $(VENV)/bin/pytest $(PARALLEL) $(PYTEST_ARGS)
+	@PWC_PLACES=$(PLACE) $(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: java $(READY) ## What repeats at length: kills at every step, races, a soak, the demo in each format
-	@$(VENV)/bin/pytest $(PARALLEL) -m long $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) -m long $(PYTEST_ARGS)
 
 .PHONY: test-cluster
 test-cluster: java $(READY) ## The Spark tests again, on a standalone cluster of two workers
@@ -169,7 +171,7 @@ test-spark41: java $(READY41) ## The Spark tests and the smoke set again, on Spa
 
 .PHONY: test-spark41-small
 test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
-	@$(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
+	@TMPDIR=$$(scripts/test-tmp) $(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
 
 .PHONY: integration
 integration: test-minio ## The whole S3 suite and long runs on a real MinIO server (built from source once unless Docker is there)
