@@ -43,6 +43,14 @@ DELETING_MUTANTS = (
         (f"{DELETES}::test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole",),
     ),
     Mutant(
+        "delete-takes-files-beside-a-null-in-a-list",
+        "NOT IN with NULL in its list is null, and true for no row: no file goes unread for it",
+        FILTERS,
+        "    if tree.has_null:\n",
+        "    if False:\n",
+        (f"{DELETES}::test_what_is_taken_out_unread_meets_the_condition",),
+    ),
+    Mutant(
         "delete-takes-files-with-null-rows",
         "a file with rows for which the condition is null does not go unread",
         FILTERS,
