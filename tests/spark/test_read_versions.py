@@ -200,15 +200,15 @@ def move(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("changes", "way"),
     [
-        ([add], BY_SPARK),
+        pytest.param([add], BY_SPARK, marks=pytest.mark.long),
         ([add, drop, move], BY_SPARK),
-        ([add_a_field], BY_US),
-        ([widen], BY_US),
-        ([drop_and_add_again], BY_US),
+        pytest.param([add_a_field], BY_US, marks=pytest.mark.long),
+        pytest.param([widen], BY_US, marks=pytest.mark.long),
+        pytest.param([drop_and_add_again], BY_US, marks=pytest.mark.long),
         ([drop_and_add_in_another_case], BY_US),
-        ([rename_and_add], BY_US),
+        pytest.param([rename_and_add], BY_US, marks=pytest.mark.long),
     ],
-    ids=lambda of: " ".join(each.__name__ for each in of) if isinstance(of, list) else "",
+    ids=lambda of: " ".join(each.__name__ for each in of) if isinstance(of, list) else "by",
 )
 def test_load_gives_the_same_rows_after_columns_changed(
     spark: SparkSession,
