@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import paimon_sink
 from paimon_sink.errors import OptionError, SnapshotExpiredError, TableChangedError, cause_of
 from tests.spark.support import case_sensitive, lake_options, save
+from tests.support.column_changes import CHANGES, drop_and_add_in_another_case, several
 from tests.support.engines import other_engine
-from tests.support.evolving import append
 from tests.support.lake import Lake
 from tests.support.places import Place, places
 
@@ -160,72 +159,32 @@ def test_load_reads_by_itself_what_spark_would_read_otherwise(
     assert sorted(map(str, rows.collect())) == sorted(map(str, load(spark, orders, **options).collect()))
 
 
-def add(lake: Lake) -> None:
-    append(lake, 0, pa.table({"id": [6], "new": ["x"]}))
-
-
-def add_a_field(lake: Lake) -> None:
-    append(lake, 0, pa.table({"id": [6], "s": [{"a": 1}]}))
-    append(lake, 1, pa.table({"id": [7], "s": [{"a": 2, "b": "y"}]}))
-
-
-def widen(lake: Lake) -> None:
-    append(lake, 0, pa.table({"id": [6], "n": pa.array([1], pa.int32())}))
-    append(lake, 1, pa.table({"id": [7], "n": pa.array([2**40])}), widen=True)
-
-
-def drop(lake: Lake) -> None:
-    other_engine(lake).drop_column("day")
-
-
-def drop_and_add_again(lake: Lake, name: str = "day") -> None:
-    other_engine(lake).drop_column("day")
-    other_engine(lake).add_column(name)
-
-
-def drop_and_add_in_another_case(lake: Lake) -> None:
-    drop_and_add_again(lake, "DAY")
-
-
-def rename_and_add(lake: Lake) -> None:
-    other_engine(lake).rename_column("day", "weekday")
-    other_engine(lake).add_column("day")
-
-
-def move(lake: Lake) -> None:
-    other_engine(lake).move_column_first("half")
-
-
 @pytest.mark.needs_local_spark("Spark Connect plans elsewhere")
 @pytest.mark.parametrize(
-    ("changes", "way"),
+    ("change", "is_plain"),
     [
-        pytest.param([add], BY_SPARK, marks=pytest.mark.long),
-        ([add, drop, move], BY_SPARK),
-        pytest.param([add_a_field], BY_US, marks=pytest.mark.long),
-        pytest.param([widen], BY_US, marks=pytest.mark.long),
-        pytest.param([drop_and_add_again], BY_US, marks=pytest.mark.long),
-        ([drop_and_add_in_another_case], BY_US),
-        pytest.param([rename_and_add], BY_US, marks=pytest.mark.long),
+        pytest.param(
+            change, is_plain, marks=() if change in (several, drop_and_add_in_another_case) else pytest.mark.long
+        )
+        for change, is_plain in CHANGES
     ],
-    ids=lambda of: " ".join(each.__name__ for each in of) if isinstance(of, list) else "by",
 )
 def test_load_gives_the_same_rows_after_columns_changed(
     spark: SparkSession,
     orders: Lake,
     caplog: pytest.LogCaptureFixture,
-    changes: Sequence[Callable[[Lake], None]],
-    way: str,
+    change: Callable[[Lake], None],
+    *,
+    is_plain: bool,
 ) -> None:
     """By Spark's own reader where files have each column under its name of today, or have neither it nor that name."""
-    for change in changes:
-        change(orders)
+    change(orders)
     caplog.set_level(logging.INFO, "paimon_sink.spark.load")
 
     rows = paimon_sink.load(spark, **lake_options(orders))
 
     ours = load(spark, orders)
-    assert way in way_taken(caplog)
+    assert (BY_SPARK if is_plain else BY_US) in way_taken(caplog)
     assert rows.schema == ours.schema
     assert sorted(map(str, rows.collect())) == sorted(map(str, ours.collect()))
     for name in ours.columns:
