@@ -97,7 +97,7 @@ def test_flink_reads_what_deletes_and_replacements_leave_and_writes_on(lake: Lak
 
     assert after_delete == [[1], [2], [3], [5], [101], [102], [103], [104], [105]]
     assert kinds == [*["APPEND"] * 6, *["OVERWRITE"] * 3]
-    wanted = [2, 3, 50, 102, 103, 200, 300]
+    wanted = [2, 3, 5, 50, 102, 103, 200, 300]
     assert sorted(flink.read(lake.table, "id")) == [[number] for number in wanted]
     assert lake.ids() == wanted
     assert delete(lake, "id IN (0, 100, 4)", user="eraser", identifier=7).already_deleted
