@@ -87,15 +87,7 @@ class Sink:
         written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=False)
         table = self._open_to_write(written, case_sensitive=False)
         check_listeners(self.options.listeners, self.options.table, table)
-        # Everything is refused before anything is changed.
-        columns = after(table.schema, self._needed(table, written))
-        check_quarantine(self.options, schema, table, columns)
-        align(written, columns, table=table.label, case_sensitive=False, advice=partial(self._advice, table, written))
-        event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)
-        if self.options.commit.replace_where is not None:
-            Replacement.of(table, self.options.commit.replace_where, columns)
-        extend_quarantine(self.options, schema)
-        self._evolved(table, written)
+        self._evolved(table, schema, written, case_sensitive=False)
 
     def _advice(self, table: Table, schema: pa.Schema) -> str:
         """What could be done about rows that do not fit, beside what the problems say."""
@@ -115,11 +107,20 @@ class Sink:
         rules = Rules(widen=write.type_widening, fixed=fixed_columns(table))
         return accepted(needed_changes(schema, table.schema, rules), table=table.label)
 
-    def _evolved(self, table: Table, schema: pa.Schema, *, case_sensitive: bool = False) -> Table:
+    def _evolved(self, table: Table, schema: pa.Schema, written: pa.Schema, *, case_sensitive: bool) -> Table:
+        """The table with the columns that its rows need. Everything is refused before anything is changed."""
+        columns = after(table.schema, self._needed(table, written))
+        check_quarantine(self.options, schema, table, columns)
+        advice = partial(self._advice, table, written)
+        align(written, columns, table=table.label, case_sensitive=case_sensitive, advice=advice)
+        event_time_of(self.options.write, columns, table=table.label, case_sensitive=case_sensitive)
+        if self.options.commit.replace_where is not None:
+            Replacement.of(table, self.options.commit.replace_where, columns)
+        extend_quarantine(self.options, schema)
         return change_columns(
             table,
-            reopen=lambda: self._open_to_write(schema, case_sensitive=case_sensitive),
-            needed=lambda found: self._needed(found, schema),
+            reopen=lambda: self._open_to_write(written, case_sensitive=case_sensitive),
+            needed=lambda found: self._needed(found, written),
         )
 
     def _only_tasks_may_create(self, schema: pa.Schema) -> bool:
@@ -156,12 +157,12 @@ class Sink:
         """
         task = task or TaskSettings()
         written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=task.case_sensitive)
-        table = self._open_to_write(written, case_sensitive=task.case_sensitive)
-        if not self.is_checked:
-            # Nobody planned this write: it is done without Spark.
-            table = self._evolved(table, written, case_sensitive=task.case_sensitive)
         where = self.options.commit.replace_where
-        check_only_overwrites(where, overwrite=self.overwrite, table=table.label)
+        check_only_overwrites(where, overwrite=self.overwrite, table=self.options.table.label)
+        table = self._open_to_write(written, case_sensitive=task.case_sensitive)
+        if not self.is_checked and self._needed(table, written):
+            # Nobody planned this write: it is done without Spark.
+            table = self._evolved(table, schema, written, case_sensitive=task.case_sensitive)
         replacement = None if where is None else replaced_rows(table, where, setting_of)
         message = write_task(
             batches,

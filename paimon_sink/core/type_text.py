@@ -46,7 +46,12 @@ def parse_column(text: str) -> tuple[tuple[str, ...], pa.Field]:
     if not rest:
         raise OptionError(f"{text!r} has no type. Write a name and a type, such as 'note string'.")
     path = parse_path(name)
-    return path, _Types(rest).column(path[-1])
+    try:
+        return path, _Types(rest).column(path[-1])
+    except OptionError as error:
+        if not name.startswith("`") and " " in rest:
+            raise OptionError(f"{error} A name with a blank in it stands in back-quotes.") from None
+        raise
 
 
 def parse_path(text: str) -> tuple[str, ...]:

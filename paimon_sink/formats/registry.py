@@ -125,6 +125,7 @@ def open_to_rewrite(options: TableOptions, *, compression: str | None) -> Table:
     """The table, which must be there, checked for what we cannot write."""
     table = open_table(options, compression=compression)
     format_named(options.table_format).check_writable(table)
+    _check_partitioning(options, table)
     return table
 
 

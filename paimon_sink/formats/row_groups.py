@@ -19,7 +19,7 @@ from paimon_sink.formats.bounds import Bounds, may_hold
 from paimon_sink.formats.parquet import FileColumns
 from paimon_sink.formats.values import Split
 
-__all__ = ["groups_to_read"]
+__all__ = ["bounds_of", "groups_to_read"]
 
 _ORDERS_BY_SIGN = "parquet-cpp-arrow"
 """Decimals as bytes were once ordered as bytes by others, negative ones last, and no footer says which way."""
@@ -60,7 +60,7 @@ class _Footer:
             return None
         if not found.has_min_max or not self._is_ordered_as_numbers(chunk, field.type):
             return Bounds(null_count=found.null_count, rows=rows)
-        low, high = _end(found, "min", field.type), _end(found, "max", field.type)
+        low, high = bounds_of(found, field.type)
         return Bounds(low, high, null_count=found.null_count, rows=rows)
 
     def _is_ordered_as_numbers(self, chunk: pq.ColumnChunkMetaData, kind: pa.DataType) -> bool:
@@ -69,8 +69,12 @@ class _Footer:
         return not in_bytes or str(self._metadata.created_by).startswith(_ORDERS_BY_SIGN)
 
 
+def bounds_of(found: pq.Statistics, kind: pa.DataType) -> tuple[Any, Any]:
+    """Minimum and maximum. None where there is no bound that Python can hold: its dates end with the year 9999."""
+    return _end(found, "min", kind), _end(found, "max", kind)
+
+
 def _end(found: pq.Statistics, end: str, kind: pa.DataType) -> Any:
-    """None where there is no bound that Python can hold: its dates end with the year 9999."""
     try:
         raw = getattr(found, f"{end}_raw")
         if pa.types.is_decimal(kind) and isinstance(raw, int):

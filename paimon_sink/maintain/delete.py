@@ -23,15 +23,18 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.options import Options
 from paimon_sink.formats.contract import Table
+from paimon_sink.formats.registry import open_to_rewrite
 from paimon_sink.formats.values import NOWHERE, LiveFile, PlannedOn
 from paimon_sink.maintain.choosing import Answer, Chosen, Conditions, Work, choose_files, drop_written
 from paimon_sink.maintain.groups import Group
-from paimon_sink.maintain.purge import Purge
+from paimon_sink.maintain.purge import Progress as PurgeProgress
+from paimon_sink.maintain.purge import Purge, purge_rows
 from paimon_sink.maintain.quarantine import Quarantine
 from paimon_sink.read.where import where_conditions
 
 __all__ = [
-    "COMMIT_USER", "DELETE", "DeleteJob", "Deletion", "conditions_of", "delete_rows", "preview", "refuse_unheeded",
+    "COMMIT_USER", "DELETE", "DeleteJob", "Deletion", "conditions_of", "delete_or_preview", "delete_rows",
+    "open_to_delete", "preview", "purged", "refuse_unheeded",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -142,6 +145,23 @@ def refuse_unheeded(options: Options) -> None:
             f"Cannot delete from {options.table.label} with {' and '.join(refused)}: a delete takes no notice of it. "
             "Leave it out."
         )
+
+
+def open_to_delete(options: Options, where: str) -> Table:
+    """The table. All that is wrong with the options and the condition is refused before anything is read."""
+    refuse_unheeded(options)
+    table = open_to_rewrite(options.table, compression=options.write.compression)
+    conditions_of(table, where)
+    return table
+
+
+def delete_or_preview(table: Table, where: str, options: Options, *, work: Work, dry_run: bool) -> Deletion:
+    return (preview if dry_run else delete_rows)(table, where, DeleteJob.of(options), work=work)
+
+
+def purged(done: Deletion, table: Table, *, progress: PurgeProgress | None = None) -> Deletion:
+    """What a delete took out goes for good, too; after a preview, nothing does."""
+    return done if done.dry_run else replace(done, purge=purge_rows(table, done.where, progress=progress))
 
 
 # ---------------------------------------------------------------- a dry run

@@ -71,7 +71,7 @@ def _refuse_kept(table: Table, found: Erased) -> None:
         listed = ", ".join(f"{name} ({count:,} {_files(count)})" for name, count in sorted(keepers.items()))
         raise RefusedError(
             f"Cannot purge {table.label} of rows where {found.condition}: they are deleted from the table, and "
-            f"{listed} still keeps some. Nothing expired. Drop the tag or the branch; let the reader read on, or "
+            f"some are still kept by {listed}. Nothing expired. Drop the tag or the branch; let the reader read on, or "
             "remove it with pwc expire --consumer if it is gone. Then run this again."
         )
 
@@ -126,7 +126,7 @@ def _what_is_left(table: Table, proof: Erased, clock: Clock) -> str:
     if young:
         until = datetime.fromtimestamp((clock.now_ms() + CLEAN_AGE_MS) / 1000, tz=UTC)
         parts.append(
-            f"{_some(young)} that no snapshot ever named, and that may be of a batch under way: run this again after "
+            f"{_some(young)} that no snapshot names, and that may be of a batch under way: run this again after "
             f"{until:%Y-%m-%d %H:%M} UTC, or with pwc clean as soon as no batch is"
         )
     if broken:

@@ -70,8 +70,9 @@ def only_such_rows(
         if not outside:
             yield batch
     if outside:
+        rows = "row of a task does" if outside == 1 else "rows of a task do"
         raise RefusedError(
-            f"Cannot overwrite {table}: {outside:,} {'row' if outside == 1 else 'rows'} of a task do not meet "
+            f"Cannot overwrite {table}: {outside:,} {rows} not meet "
             f"replaceWhere ({replacement.text}), or it is null for them. Another run would not replace them. Nothing "
             "was committed. Filter the rows, or widen the condition."
         )

@@ -61,6 +61,9 @@ def _not_known(tree: ConditionTree, schema: pa.Schema, *, to_be: bool) -> Filter
     if isinstance(tree, AllOf | AnyOf):
         parts = [_not_known(part, schema, to_be=to_be) for part in tree.parts]
         return _joined(parts, by_and=isinstance(tree, AllOf) != to_be)
+    if tree.has_null:
+        # Null wherever the column is not in the list, and false nowhere.
+        return None
     found = _filter_tree(tree, schema, is_negated=to_be)
     if found is None or tree.comparison in _NULLS:
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,17 +15,8 @@ from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_to_rewrite, parse_options
 from paimon_sink.maintain.choosing import Answer, drop_written, examine
-from paimon_sink.maintain.delete import (
-    DELETE,
-    DeleteJob,
-    Deletion,
-    conditions_of,
-    delete_rows,
-    preview,
-    refuse_unheeded,
-)
+from paimon_sink.maintain.delete import DELETE, Deletion, conditions_of, delete_or_preview, open_to_delete, purged
 from paimon_sink.maintain.groups import Group
-from paimon_sink.maintain.purge import purge_rows
 from paimon_sink.read.balance import balanced
 from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import parallelism
@@ -64,15 +54,12 @@ def delete(
     """
     is_dry_run, is_for_good = _flag("dryRun", dryRun), _flag("purge", purge)
     parsed = parse_options(options, purpose=Purpose.BATCH_WRITE, directory=directory_for(spark))
-    refuse_unheeded(parsed)
-    table = open_to_rewrite(parsed.table, compression=parsed.write.compression)
-    conditions = conditions_of(table, where)
-    check_session(conditions, partial(_setting, spark), table=table.label, what=DELETE)
-    job, work = DeleteJob.of(parsed), partial(_on_spark, spark, table, where, parsed, progress)
-    if is_dry_run:
-        return preview(table, where, job, work=work)
-    done = delete_rows(table, where, job, work=work)
-    return replace(done, purge=purge_rows(table, where)) if is_for_good else done
+    table = open_to_delete(parsed, where)
+    # In this session the condition must mean what it means to us.
+    check_session(conditions_of(table, where), partial(_setting, spark), table=table.label, what=DELETE)
+    work = partial(_on_spark, spark, table, where, parsed, progress)
+    done = delete_or_preview(table, where, parsed, work=work, dry_run=is_dry_run)
+    return purged(done, table) if is_for_good else done
 
 
 def _flag(name: str, value: bool | str) -> bool:

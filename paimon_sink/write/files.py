@@ -144,6 +144,8 @@ class _OpenFile:
                 column_encoding=attempt.encodings,
                 write_page_index=True,
                 store_schema=False,
+                # As Iceberg's specification wants them, and Java Paimon: its filters fail on decimals in bytes.
+                store_decimal_as_integer=True,
                 metadata_collector=self._footers,
             )
         except BaseException:

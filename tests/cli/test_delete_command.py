@@ -55,6 +55,16 @@ def test_with_yes_they_go_and_then_there_are_none(lake: Lake) -> None:
     assert lake.ids() == [0, 2, 10, 11]
 
 
+def test_a_partitioning_that_is_not_the_tables_is_refused_and_its_own_is_not(lake: Lake) -> None:
+    asked = (*named(lake), "--where", "id = 1", "--in-process")
+
+    other = pwc(*asked, "--option", "partitionBy=id")
+    own = pwc(*asked, "--option", "partitionBy=day")
+
+    assert (other.exit_code, own.exit_code) == (2, 0), other.output + own.output
+    assert "partitionBy says id, the table is partitioned by day" in other.stderr
+
+
 def test_a_job_that_is_run_again_says_so(lake: Lake) -> None:
     job = (*named(lake), "--where", "id = 1", "--user", "eraser", "--id", "7", "--in-process", "--yes")
 

@@ -51,6 +51,7 @@ def test_lengths_are_kept() -> None:
         ("id", "has no type"),
         ("", "has no type"),
         ("id wat", "'wat' is no type"),
+        ("a b int", "A name with a blank in it stands in back-quotes"),
         ("id bigin", "did you mean bigint"),
         ("id int int", "'int' is too much"),
         ("id decimal(39,2)", "has no sense"),

@@ -20,7 +20,7 @@ from paimon_sink.formats.values import LiveFile
 from paimon_sink.sink import Sink
 from tests.support import foreign
 from tests.support.compaction import compact
-from tests.support.evolving import append, columns, field_ids, planned, schema_ids, sink
+from tests.support.evolving import append, columns, field_ids, job, planned, schema_ids, sink, with_note
 from tests.support.iceberg_engine import native
 from tests.support.lake import Lake
 from tests.support.places import Place, places
@@ -245,6 +245,29 @@ def test_nothing_is_changed_where_the_event_time_is_refused(lake: Lake) -> None:
 
     with pytest.raises(SchemaMismatchError, match="seen"):
         writer.check(pa.schema([("id", pa.int64()), ("seen", pa.string())]))
+
+    assert schema_ids(lake) == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "overwrite"),
+    [
+        ({"check__x": "nope > 1"}, False),
+        ({"watermarkColumn": "day"}, False),
+        ({"replaceWhere": "nope > 1"}, True),
+        ({"replaceWhere": "id > 0"}, False),
+    ],
+    ids=["check", "watermarkColumn", "replaceWhere", "append"],
+)
+def test_a_write_that_nobody_planned_changes_nothing_where_it_is_refused(
+    lake: Lake, options: dict[str, str], *, overwrite: bool
+) -> None:
+    append(lake, 0, with_note(1))
+    writer = job(lake, overwrite=overwrite, mergeSchema="true", **options)
+    rows = with_note(2).append_column("new", pa.array([1]))
+
+    with pytest.raises((OptionError, SchemaMismatchError)):
+        writer.write(iter(rows.to_batches()), schema=rows.schema)
 
     assert schema_ids(lake) == [0]
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from paimon_sink.core.condition_rows import apply_filters
 from paimon_sink.core.errors import OptionError, SourceChangedError, UnsupportedTableError
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.registry import parse_options
-from paimon_sink.maintain.delete import refuse_unheeded
+from paimon_sink.maintain.choosing import choose_files
+from paimon_sink.maintain.delete import conditions_of, refuse_unheeded
 from paimon_sink.maintain.verify import verify
 from paimon_sink.read.scan import rows as rows_of
 from tests.spark.where_cases import condition, make_table
+from tests.support import tasks
 from tests.support.compaction import compact
 from tests.support.deleting import delete, look_at
 from tests.support.engines import other_engine
@@ -195,6 +199,56 @@ def test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole(lake: Lake) -
 
     assert delete(lake, "id = 1").rows == 1
     assert [row["id"] for row in lake.read()] == [None]
+
+
+ALONE = pa.table(
+    {
+        "id": list(range(8)),
+        "n": pa.array([1, 2, None, -(2**31), 2**31 - 1, 0, 3, None], pa.int32()),
+        "f": pa.array([1.0, float("nan"), None, -0.0, float("inf"), 0.5, -1.0, 2.0]),
+        "d": pa.array([Decimal("1.25"), None, Decimal("0.00"), *[Decimal("-9.99"), Decimal("9.99")] * 2, None]),
+        "s": ["a", "", None, "ab", "b", "a\u00e4", "z", "A"],
+        "b": [True, False, None, True, None, False, True, None],
+    }
+)
+COMPARED = {
+    "n": ["1", "2.5", "NULL", "0", "9999999999"],
+    "f": ["1", "'NaN'", "0", "NULL", "0.5D"],
+    "d": ["1.25", "1.255", "NULL", "-9.99"],
+    "s": ["'a'", "''", "NULL", "'ab'"],
+}
+
+
+def conditions_with_nulls() -> list[str]:
+    found = [f"{name} {sign} {value}" for name, values in COMPARED.items() for sign in ("=", "<") for value in values]
+    for name, (one, other, *_) in COMPARED.items():
+        found += [f"{name} IN ({one}, NULL)", f"{name} IN ({one}, {other})", f"{name} BETWEEN {one} AND NULL"]
+    found += ["s LIKE 'a%'", "s LIKE '%'", "b = TRUE", "n IS NULL", "n = 1 OR s = 'b'", "n >= 1 AND d < 5"]
+    return [*found, *(f"NOT ({each})" for each in found)]
+
+
+@pytest.mark.parametrize("place", places("local", "sqlite"), indirect=True)
+@pytest.mark.parametrize("by", ["", pytest.param("s", marks=pytest.mark.long)])
+def test_what_is_taken_out_unread_meets_the_condition(lake: Lake, by: str) -> None:
+    """Each row is alone in its file, so that statistics and partitions say as much as they ever do."""
+    parted = lake.with_options(partitionBy=by) if by else lake
+    for number in range(ALONE.num_rows):
+        tasks.append(parted, number, ALONE.slice(number, 1))
+    table = lake.open()
+    id_in = {file.path: next(table.scans.read_split(file.split, ["id"]))["id"][0].as_py()
+             for file in table.scans.live_files()}  # fmt: skip
+    [everything] = ALONE.to_batches()
+    unread = 0
+
+    for where in conditions_with_nulls():
+        wanted = conditions_of(table, where)
+        chosen = choose_files(table, wanted)
+        whole, doubtful = ({id_in[file.path] for file in files} for files in (chosen.whole, chosen.doubtful))
+        going = {row["id"] for row in apply_filters(wanted, everything).to_pylist()}
+        assert whole <= going <= whole | doubtful, where
+        unread += len(whole)
+
+    assert unread > 50
 
 
 def test_a_file_that_is_read_in_vain_stays_as_it_is(lake: Lake) -> None:

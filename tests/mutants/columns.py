@@ -109,10 +109,20 @@ COLUMN_MUTANTS = (
         "columns-changed-before-refusal",
         "an event time that does not fit is refused before anything is changed",
         "paimon_sink/sink.py",
-        "        event_time_of(self.options.write, columns, table=table.label, case_sensitive=False)\n",
-        "        table = self._evolved(table, written)\n"
-        "        event_time_of(self.options.write, table.schema, table=table.label, case_sensitive=False)\n",
+        "        event_time_of(self.options.write, columns, table=table.label, case_sensitive=case_sensitive)\n",
+        "        reopen = partial(self._open_to_write, written, case_sensitive=case_sensitive)\n"
+        "        change_columns(table, reopen=reopen, needed=lambda found: self._needed(found, written))\n"
+        "        event_time_of(self.options.write, columns, table=table.label, case_sensitive=case_sensitive)\n",
         (f"{FORMATS}::test_nothing_is_changed_where_the_event_time_is_refused",),
+    ),
+    Mutant(
+        "columns-changed-unplanned",
+        "a write that nobody planned is refused before it changes anything",
+        "paimon_sink/sink.py",
+        "            table = self._evolved(table, schema, written, case_sensitive=task.case_sensitive)\n",
+        "            reopen = partial(self._open_to_write, written, case_sensitive=task.case_sensitive)\n"
+        "            table = change_columns(table, reopen=reopen, needed=lambda found: self._needed(found, written))\n",
+        (f"{FORMATS}::test_a_write_that_nobody_planned_changes_nothing_where_it_is_refused",),
     ),
     Mutant(
         "paimon-columns-overwritten",

@@ -19,6 +19,14 @@ VALUES = "paimon_sink/formats/values.py"
 
 DELETING_MUTANTS = (
     Mutant(
+        "delete-passes-over-partitionby",
+        "whoever names another partitioning than the table has is told so, not only by writes",
+        "paimon_sink/formats/registry.py",
+        "    format_named(options.table_format).check_writable(table)\n    _check_partitioning(options, table)\n",
+        "    format_named(options.table_format).check_writable(table)\n",
+        ("tests/cli/test_delete_command.py::test_a_partitioning_that_is_not_the_tables_is_refused_and_its_own_is_not",),
+    ),
+    Mutant(
         "delete-of-gone-files",
         "rows in files that others replaced are found in the new ones",
         "paimon_sink/formats/paimon/compacting.py",
@@ -33,6 +41,14 @@ DELETING_MUTANTS = (
         "    return pc.fill_null(truths(conditions, batch), False)\n",
         "    return pc.fill_null(truths(conditions, batch), True)\n",
         (f"{DELETES}::test_a_file_with_nulls_beside_such_rows_is_not_taken_out_whole",),
+    ),
+    Mutant(
+        "delete-takes-files-beside-a-null-in-a-list",
+        "NOT IN with NULL in its list is null, and true for no row: no file goes unread for it",
+        FILTERS,
+        "    if tree.has_null:\n",
+        "    if False:\n",
+        (f"{DELETES}::test_what_is_taken_out_unread_meets_the_condition",),
     ),
     Mutant(
         "delete-takes-files-with-null-rows",

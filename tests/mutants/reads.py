@@ -9,6 +9,7 @@ __all__ = ["READS_MUTANTS"]
 VERSIONS = "tests/read/test_versions.py"
 TIMES = "tests/read/test_iceberg_times.py"
 BALANCE = "tests/read/test_balance.py"
+PLAIN = "tests/formats/test_plain_files.py"
 
 COMPACTED = f"{VERSIONS}::test_compacted_rows_are_not_added_again"
 OVERWRITTEN = f"{VERSIONS}::test_an_overwrite_in_a_range_is_named_or_passed_over"
@@ -19,6 +20,38 @@ PAIMON_VERSIONS = "paimon_sink/formats/paimon/versions.py"
 ICEBERG_VERSIONS = "paimon_sink/formats/iceberg/versions.py"
 
 READS_MUTANTS = (
+    Mutant(
+        "paimon-plain-in-another-case",
+        "a name in another case may be taken for the same by who reads by names (Paimon)",
+        "paimon_sink/formats/paimon/scans.py",
+        "        names = {field.name.lower() for field in then.values()}\n",
+        "        names = {field.name for field in then.values()}\n",
+        (f"{PLAIN}::test_files_have_their_columns_under_the_names_of_today_or_not",),
+    ),
+    Mutant(
+        "paimon-plain-without-default",
+        "a column with a default value is not null in files without it (Paimon)",
+        "paimon_sink/formats/paimon/scans.py",
+        " or field.default_value is not None):\n",
+        "):\n",
+        (f"{PLAIN}::test_a_column_with_a_default_value_is_not_null_in_files_without_it",),
+    ),
+    Mutant(
+        "iceberg-plain-in-another-case",
+        "a name in another case may be taken for the same by who reads by names (Iceberg)",
+        "paimon_sink/formats/iceberg/read.py",
+        "        field.name.lower() not in names\n",
+        "        field.name not in file.names\n",
+        (f"{PLAIN}::test_files_have_their_columns_under_the_names_of_today_or_not",),
+    ),
+    Mutant(
+        "iceberg-plain-by-metadata",
+        "where schemas were removed from the metadata, footers tell (Iceberg)",
+        "paimon_sink/formats/iceberg/scans.py",
+        "        if not others and schema.schema_id == 0 and",
+        "        if not others and",
+        (f"{PLAIN}::test_a_schema_that_was_removed_from_the_metadata_is_in_the_footers",),
+    ),
     Mutant(
         "paimon-range-takes-compactions",
         "rows that a compaction put into other files are not added again (Paimon)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import paimon_sink
 from paimon_sink.errors import OptionError, SnapshotExpiredError, TableChangedError, cause_of
 from tests.spark.support import case_sensitive, lake_options, save
+from tests.support.column_changes import CHANGES, drop_and_add_in_another_case, several
 from tests.support.engines import other_engine
 from tests.support.lake import Lake
 from tests.support.places import Place, places
@@ -155,6 +157,39 @@ def test_load_reads_by_itself_what_spark_would_read_otherwise(
     assert BY_US in message
     assert why in message
     assert sorted(map(str, rows.collect())) == sorted(map(str, load(spark, orders, **options).collect()))
+
+
+@pytest.mark.needs_local_spark("Spark Connect plans elsewhere")
+@pytest.mark.parametrize(
+    ("change", "is_plain"),
+    [
+        pytest.param(
+            change, is_plain, marks=() if change in (several, drop_and_add_in_another_case) else pytest.mark.long
+        )
+        for change, is_plain in CHANGES
+    ],
+)
+def test_load_gives_the_same_rows_after_columns_changed(
+    spark: SparkSession,
+    orders: Lake,
+    caplog: pytest.LogCaptureFixture,
+    change: Callable[[Lake], None],
+    *,
+    is_plain: bool,
+) -> None:
+    """By Spark's own reader where files have each column under its name of today, or have neither it nor that name."""
+    change(orders)
+    caplog.set_level(logging.INFO, "paimon_sink.spark.load")
+
+    rows = paimon_sink.load(spark, **lake_options(orders))
+
+    ours = load(spark, orders)
+    assert (BY_SPARK if is_plain else BY_US) in way_taken(caplog)
+    assert rows.schema == ours.schema
+    assert sorted(map(str, rows.collect())) == sorted(map(str, ours.collect()))
+    for name in ours.columns:
+        condition = f"`{name}` IS NULL"
+        assert rows.where(condition).count() == ours.where(condition).count(), name
 
 
 @pytest.mark.needs_local_spark("Spark Connect plans elsewhere")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -11,14 +11,22 @@ from paimon_sink.formats.evolution import ColumnInfo
 from paimon_sink.sink import Sink
 from tests.support.lake import Lake
 
-__all__ = ["WIDEN", "append", "columns", "field_ids", "planned", "schema_ids", "sink", "with_note"]
+__all__ = ["WIDEN", "append", "columns", "field_ids", "job", "planned", "schema_ids", "sink", "with_note"]
 
 MERGE = {"mergeSchema": "true"}
 WIDEN = {**MERGE, "mergeSchema.typeWidening": "true"}
 
 
 def sink(lake: Lake, **options: str) -> Sink:
-    return Sink.of({**lake.all_options(), **{key.replace("__", "."): value for key, value in options.items()}})
+    return Sink.of({**lake.all_options(), **_spelled(options)})
+
+
+def job(lake: Lake, *, overwrite: bool, **options: str) -> Sink:
+    return Sink.of({**lake.all_options(), **_spelled(options)}, overwrite=overwrite, is_stream=False)
+
+
+def _spelled(options: Mapping[str, str]) -> dict[str, str]:
+    return {key.replace("__", "."): value for key, value in options.items()}
 
 
 def planned(lake: Lake, schema: pa.Schema, *, widen: bool = False) -> None:

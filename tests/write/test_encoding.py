@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -79,3 +80,17 @@ def test_data_files_are_written_so(local_lake: Lake) -> None:
     assert pq.read_table(path_in(local_lake, file.path)).equals(
         rows.cast(pq.read_schema(path_in(local_lake, file.path)))
     )
+
+
+def test_decimals_of_few_digits_are_whole_numbers_in_the_file(local_lake: Lake) -> None:
+    """As Iceberg's specification says. Java Paimon writes them so, and its filters fail on decimals in bytes."""
+    kinds = {"few": (9, 2), "more": (18, 0), "many": (19, 2)}
+    values = {name: pa.array([Decimal("-1"), None], pa.decimal128(*digits)) for name, digits in kinds.items()}
+    rows = pa.table({**values, "inside": pa.StructArray.from_arrays([values["few"]], ["d"])})
+
+    message = write(local_lake, rows.to_batches(), rows.schema)
+
+    file = pq.ParquetFile(path_in(local_lake, message.files[0].path))
+    stored = {file.schema.column(leaf).path: file.schema.column(leaf).physical_type for leaf in range(4)}
+    assert stored == {"few": "INT32", "more": "INT64", "many": "FIXED_LEN_BYTE_ARRAY", "inside.d": "INT32"}
+    assert file.read().cast(rows.schema) == rows

@@ -13,6 +13,7 @@ from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.maintain.verify import verify
 from tests.spark.support import Checkpoint, Source
 from tests.support import tasks
+from tests.support.deleting import overwrite
 from tests.support.lake import rows
 
 # ---------------------------------------------------------------- what we do
@@ -76,6 +77,36 @@ def test_merged_manifests(shared: Shared) -> None:
     # What Java tells of each file survived the merging.
     added = {row.file: row.at for row in shared.sql("SELECT data_file.file_path file, snapshot_id at FROM {t}.entries")}
     assert set(added.values()) == {row.snapshot_id for row in shared.snapshots()}
+
+
+def test_deletes_and_replacements(shared: Shared) -> None:
+    daily = shared.with_options(partitionBy="day")
+    for batch in range(6):
+        daily.lake.append(batch, rows(batch, batch + 100, day=("monday", "tuesday", None)[batch % 3]))
+
+    done = paimon_sink.delete(shared.spark, "id IN (0, 100, 4)", **shared.options())
+    shared.assert_agreed([1, 2, 3, 5, *range(101, 106)])
+    assert (done.rows, done.files_removed, done.files_rewritten) == (3, 1, 1)
+
+    overwrite(daily.lake, "day = 'tuesday'", rows(50, day="tuesday"))
+    overwrite(daily.lake, "id > 104", rows(200, day="monday"))
+    shared.assert_agreed([2, 3, 50, 102, 103, 200])
+    assert [row.operation for row in shared.snapshots()] == [*["append"] * 6, *["overwrite"] * 3]
+
+    shared.insert(300)
+    shared.sql("DELETE FROM {t} WHERE id = 50")
+    shared.assert_agreed([2, 3, 102, 103, 200, 300])
+
+
+def test_a_delete_where_java_left_delete_files(local: Shared) -> None:
+    local.lake.append(0, rows(*range(6)))
+    local.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
+    local.sql("DELETE FROM {t} WHERE id IN (2, 5)")
+
+    done = paimon_sink.delete(local.spark, "id IN (2, 3)", **local.options())
+
+    assert done.rows == 1
+    local.assert_agreed([0, 1, 4])
 
 
 # ---------------------------------------------------------------- what Java does in between

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 
 import click
@@ -15,19 +15,10 @@ from paimon_sink.cli.figures import many, size
 from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, show_figure
 from paimon_sink.core.errors import OptionError
-from paimon_sink.core.options import Options, Purpose
-from paimon_sink.formats.registry import open_to_rewrite, parse_options
+from paimon_sink.core.options import Purpose
+from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.choosing import in_threads
-from paimon_sink.maintain.delete import (
-    DELETE,
-    DeleteJob,
-    Deletion,
-    conditions_of,
-    delete_rows,
-    preview,
-    refuse_unheeded,
-)
-from paimon_sink.maintain.purge import purge_rows
+from paimon_sink.maintain.delete import DELETE, Deletion, conditions_of, delete_or_preview, open_to_delete, purged
 
 __all__ = ["delete_command"]
 
@@ -80,27 +71,21 @@ def delete_command(
 def _deleted(
     texts: dict[str, str], where: str, bars: Bars, *, master: str | None, purge: bool, dry_run: bool
 ) -> Deletion:
-    options = _parsed(texts)
-    table = open_to_rewrite(options.table, compression=options.write.compression)
+    options = parse_options(texts, purpose=Purpose.BATCH_WRITE)
     # Bad usage is told at once: starting Spark takes seconds.
-    conditions = conditions_of(table, where)
+    table = open_to_delete(options, where)
     if master is not None:
         done = _on_spark(master, partial(bars.move, "tasks"), where, texts, dry_run=dry_run)
     else:
-        job = DeleteJob.of(options)
-        done = (preview if dry_run else delete_rows)(
+        conditions = conditions_of(table, where)
+        done = delete_or_preview(
             table,
             where,
-            job,
+            options,
             work=lambda groups, write: in_threads(table, groups, conditions, write=write, to=DELETE),
+            dry_run=dry_run,
         )
-    return replace(done, purge=purge_rows(table, where, progress=bars.move)) if purge and not dry_run else done
-
-
-def _parsed(texts: dict[str, str]) -> Options:
-    options = parse_options(texts, purpose=Purpose.BATCH_WRITE)
-    refuse_unheeded(options)
-    return options
+    return purged(done, table, progress=bars.move) if purge else done
 
 
 def _on_spark(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -34,6 +35,7 @@ from paimon_sink.formats.parquet import FileColumns, cut_at_groups, open_parquet
 from paimon_sink.formats.row_groups import groups_to_read
 from paimon_sink.formats.values import FilterTree, Split
 
+_FOOTERS_AT_ONCE = 16
 _READABLE = (FileFormat.PARQUET, FileFormat.ORC)
 
 
@@ -177,6 +179,37 @@ def is_plain(split: Split) -> bool:
 
 def _may_be_plain(text: dict[str, Any]) -> bool:
     return text["format"] == FileFormat.PARQUET.value and not text["deletes"]
+
+
+def have_same_names(native: NativeTable, splits: Sequence[Split], schema: Schema, *, label: str) -> bool:
+    """Whether in all files each column has the name and the type that it has in the schema, or neither is there."""
+    whole = arrow_schema(schema, table=label)
+
+    def has(split: Split) -> bool:
+        text = json.loads(split.body)["file"]
+        with reading(text["path"], table=label), _opened(native, text["path"], size_bytes=whole_size(split)) as file:
+            found = file.schema_arrow
+        return _has_same_names(_columns_in(native, text, schema, whole, found), whole, found)
+
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        answers = pool.map(has, splits)
+        try:
+            return all(answers)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _has_same_names(columns: FileColumns | None, whole: pa.Schema, file: pa.Schema) -> bool:
+    """Who reads by names may take a name in another case for the same."""
+    names = {name.lower() for name in file.names}
+    if columns is None or len(names) < len(file.names):
+        return False
+    return all(
+        field.name.lower() not in names
+        if position is None
+        else file.field(position).equals(field.with_nullable(file.field(position).nullable))
+        for field, position in zip(whole, columns.positions, strict=True)
+    )
 
 
 def _columns_in(

@@ -17,7 +17,7 @@ from paimon_sink.formats.iceberg.compacting import live_files
 from paimon_sink.formats.iceberg.file_bounds import file_test
 from paimon_sink.formats.iceberg.handle import IcebergHandle
 from paimon_sink.formats.iceberg.lineage import IcebergLineage
-from paimon_sink.formats.iceberg.read import cut, is_plain, plan_files, read_split, splits_of
+from paimon_sink.formats.iceberg.read import cut, have_same_names, is_plain, plan_files, read_split, splits_of
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
 from paimon_sink.formats.iceberg.types import arrow_schema
 from paimon_sink.formats.iceberg.versions import IcebergVersions
@@ -26,6 +26,8 @@ from paimon_sink.formats.versions import rows_taken_out
 
 _NAME_MAPPING = "schema.name-mapping.default"
 """A table with files that others wrote without ids."""
+_MOST_FOOTERS = 1000
+"""Reading more of them may take longer than what it spares."""
 
 
 class IcebergScans(Scans):
@@ -97,10 +99,16 @@ class _Columns(SnapshotScan):
         self.field_ids = {field.name: field.field_id for field in schema.fields}
 
     def are_plain(self, splits: Sequence[Split]) -> bool:
+        if not all(is_plain(split) for split in splits):
+            return False
         metadata = self._native.metadata
-        # Files say nothing of the schema they were written with: names are sure only while there was one.
-        was_one_schema = len(metadata.schemas) == 1 and _NAME_MAPPING not in metadata.properties
-        return was_one_schema and all(is_plain(split) for split in splits)
+        [schema, *others] = metadata.schemas
+        if not others and schema.schema_id == 0 and _NAME_MAPPING not in metadata.properties:
+            return True
+        # The metadata does not say with which schema a file was written, and schemas are removed from it: footers tell.
+        return len(splits) <= _MOST_FOOTERS and have_same_names(
+            self._native, splits, _schema(self._native, self._schema_id, self._handle.label), label=self._handle.label
+        )
 
 
 def _schema(native: NativeTable, schema_id: int, label: str) -> Schema:

@@ -282,14 +282,19 @@ class _Files:
         return all(file is not None and self._same_names(read, file) for read, file in bodies)
 
     def _same_names(self, read_schema: int, file_schema: int) -> bool:
-        """Whether each column has the name and the type in a file that it has now, or neither is there."""
+        """Whether each column has the name and the type in a file that it has now, or neither is there.
+
+        Who reads by names may take a name in another case for the same.
+        """
         then = {field.id: field for field in self.schema(file_schema).fields}
-        names = {field.name for field in then.values()}
+        names = {field.name.lower() for field in then.values()}
         for field in self.schema(read_schema).fields:
             old = then.get(field.id)
-            if field.name in names if old is None else (old.name, old.type) != (field.name, field.type):
+            if old is None and (field.name.lower() in names or field.default_value is not None):
                 return False
-        return True
+            if old is not None and (old.name, old.type) != (field.name, field.type):
+                return False
+        return len(names) == len(then)
 
     def _full(self, split: Split) -> str:
         assert split.path is not None, "a plain split is of one file"

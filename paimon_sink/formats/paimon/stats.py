@@ -17,6 +17,7 @@ from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.schema.data_types import DataField
 from pypaimon.table.row.generic_row import GenericRow
 
+from paimon_sink.formats.row_groups import bounds_of
 from paimon_sink.formats.values import ClosedFile
 
 _TEXT_LENGTH = 16
@@ -56,11 +57,10 @@ def _bounds(footer: pq.FileMetaData, position: int, data_type: pa.DataType) -> B
             continue
         if statistics is None or not statistics.has_min_max:
             return _UNKNOWN
-        try:
-            pieces.append((statistics.min, statistics.max))
-        except (OverflowError, ValueError):
-            # Python's datetime is narrower than Parquet's timestamps.
+        piece = bounds_of(statistics, data_type)
+        if None in piece:
             return _UNKNOWN
+        pieces.append(piece)
     if not pieces:
         return _UNKNOWN
     low, high = min(piece[0] for piece in pieces), max(piece[1] for piece in pieces)
