@@ -167,7 +167,7 @@ class Enumerator:
             if following is None:
                 return None
             entered = self._entered(line, following, cursor)
-        except (SnapshotExpiredError, SourceSchemaChangedError, TableRolledBackError) as error:
+        except (SnapshotExpiredError, SourceSchemaChangedError, TableRolledBackError, CorruptTableError) as error:
             if may_stop:
                 return None
             if isinstance(error, SnapshotExpiredError):

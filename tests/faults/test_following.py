@@ -307,6 +307,21 @@ def test_an_expiry_while_a_stream_without_a_hold_starts_ends_it_before_its_first
 
 
 @pytest.mark.fault(51)
+def test_what_expired_between_a_look_and_the_plan_of_its_batch_is_no_shorter_batch(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    fill(lake, 1, 2, 3)
+    query = Query(lake, checkpoint, consumerId="none")
+    checkpoint.offsets.append(query.latest(checkpoint.offsets[-1]))
+
+    expire_all_but(lake, 2)
+
+    with pytest.raises(SnapshotExpiredError, match="expired"):
+        query.plan(1)
+    assert checkpoint.ids == [0]
+
+
+@pytest.mark.fault(51)
 def test_a_begin_that_expires_as_it_is_found_is_looked_for_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(lake, 0, 1, 2)
     query = Query(lake, Checkpoint(), startingVersion="earliest")

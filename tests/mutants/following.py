@@ -178,4 +178,20 @@ FOLLOWING_MUTANTS = (
         "        if oldest is None:\n",
         (f"{FAULTS}::test_a_rollback_whose_snapshots_expired_is_no_loss_to_accept",),
     ),
+    Mutant(
+        "follow-plan-of-what-was-seen",
+        "the first snapshot of a batch is asked for again when the batch is planned",
+        ENUMERATOR,
+        "            walked = None if snapshot is None else self._walked.get(cursor.mark)\n",
+        "            walked = self._walked.get(cursor.mark)\n",
+        (f"{FAULTS}::test_what_expired_between_a_look_and_the_plan_of_its_batch_is_no_shorter_batch",),
+    ),
+    Mutant(
+        "follow-errors-ahead-of-their-turn",
+        "what is wrong with a snapshot does not keep back the rows before it",
+        PLANS,
+        "            except (PwcError, OSError):\n                # An error when it is its turn.\n",
+        "            except RecursionError:\n                # An error when it is its turn.\n",
+        ("tests/follow/test_far.py::test_what_comes_before_a_broken_manifest_is_delivered",),
+    ),
 )

@@ -127,9 +127,10 @@ class PaimonLineage(Lineage):
     def ahead(self, snapshot: LineageSnapshot) -> list[LineageSnapshot]:
         if not self._handle.store.is_far:
             return []
-        first = snapshot.snapshot_id + 1
-        wanted = range(first, first + self._grown())
-        unread = [each for each in wanted if each not in self._read]
+        first, count = snapshot.snapshot_id + 1, self._grown()
+        wanted = range(first, first + count)
+        # And the one behind them, with which the next question begins.
+        unread = [each for each in range(first, first + count + bool(count)) if each not in self._read]
         for each, found in zip(unread, for_each(self._if_readable, unread, far=True), strict=True):
             if found is not None:
                 self._read[each] = found
