@@ -25,6 +25,7 @@ from paimon_sink.core.errors import (
     TableRolledBackError,
 )
 from paimon_sink.core.option_groups import FollowOptions, ReadOptions
+from paimon_sink.core.option_groups.follow import NO_CONSUMER
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.follow.admission import Admission, Limits
 from paimon_sink.follow.offset import Offset, Origin, Taken
@@ -265,7 +266,8 @@ class Enumerator:
 
     def _named(self, offset: Offset) -> Offset:
         """With the consumer of today. One that has another name from now on leaves the old one to its time."""
-        return replace(offset, consumer=self._follow.consumer_id or offset.consumer)
+        before = own_name(offset.key) if offset.consumer == NO_CONSUMER else offset.consumer
+        return replace(offset, consumer=self._follow.consumer_id or before)
 
     def _check_stands(self, line: Lineage, offset: Offset) -> None:
         if offset.mark is None:

@@ -404,6 +404,44 @@ def test_a_second_query_under_one_consumer_is_refused(lake: Lake) -> None:
     assert first.run().ids == [0, 1]
 
 
+@pytest.mark.fault(53)
+def test_of_two_queries_that_took_one_name_at_the_same_time_one_is_stopped(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake, 0)
+    first, second = (Query(lake, Checkpoint(), consumerId="etl", maxFilesPerTrigger="1") for _ in range(2))
+    with monkeypatch.context() as patch:
+        # Each looked before the other wrote.
+        for query in (first, second):
+            patch.setattr(query.enumerator._pin, "_check_ours", lambda consumer: None)
+        first.run()
+        second.run()
+    for query in (first, second):
+        query.clock.sleep(3600)
+    fill(lake, 1, 2, 3)
+
+    assert second.run().ids == [0, 1, 2, 3]
+    with pytest.raises(ConsumerConflictError, match="another query holds that name"):
+        first.run()
+
+    assert Query(lake, first.checkpoint, consumerId="another").run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(53)
+def test_a_query_that_held_nothing_for_a_while_is_held_for_again(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert consumers.all() == []
+
+    fill(lake, 1)
+    assert Query(lake, checkpoint).run().ids == [0, 1]
+
+    [consumer] = consumers.all()
+    assert consumer.name == f"pwc-{json.loads(checkpoint.offsets[0])['key']}"
+
+
 @pytest.mark.witness
 @pytest.mark.fault(54)
 def test_the_hold_of_a_dead_query_goes_after_its_time(lake: Lake) -> None:
