@@ -210,4 +210,12 @@ FOLLOWING_MUTANTS = (
         "        if self.held is None:\n            self._check_ours(consumer)\n        if",
         (f"{FAULTS}::test_of_two_queries_that_took_one_name_at_the_same_time_one_is_stopped",),
     ),
+    Mutant(
+        "follow-end-not-confirmed",
+        "a batch is of one line, also where the table is rolled back while it is planned",
+        ENUMERATOR,
+        "        if end.mark is not None:\n            line.confirm(end.mark)\n",
+        "",
+        (f"{FAULTS}::test_a_batch_is_never_planned_from_before_and_after_a_rollback",),
+    ),
 )

@@ -200,7 +200,9 @@ class PaimonLineage(Lineage):
 
     def _require(self, snapshot: LineageSnapshot) -> Snapshot:
         found = self._snapshot(snapshot.snapshot_id)
-        if found is None or _seal(found) != snapshot.mark.seal:
+        if found is not None and _seal(found) != snapshot.mark.seal:
+            raise rolled_back(self.label, snapshot.mark)
+        if found is None:
             raise expired(self.label, f"snapshot {snapshot.snapshot_id}", oldest=None)
         return found
 
