@@ -11,7 +11,9 @@ import itertools
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,27 @@ def committer(lake: Lake, size: int) -> Callable[[int], None]:
     return commit
 
 
+def fill_backlog(lake: Lake, given: argparse.Namespace) -> None:
+    """As far as it is not there yet."""
+    commit = committer(lake, given.rows)
+    for number in range(len(lake.history()) if _is_there(lake) else 0, given.snapshots):
+        commit(number)
+
+
+def fill_start(lake: Lake, given: argparse.Namespace) -> None:
+    if not _is_there(lake):
+        lake.append(0, rows(0))
+        append_many(lake, 1, given.files)
+        lake.append(2, rows(2))
+
+
+def fill(given: argparse.Namespace, directory: Path) -> None:
+    """The tables of both formats that take long to make."""
+    for table_format in ("iceberg", "paimon"):
+        fill_backlog(table(directory, table_format, "backlog"), given)
+        fill_start(table(directory, table_format, "start"), given)
+
+
 # ---------------------------------------------------------------- measures
 
 
@@ -125,10 +148,7 @@ def in_turns(
 
 def backlog(followers: Sequence[Follower], runs: Runs, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for each in followers:
-        commit = committer(each.lake, given.rows)
-        if not _is_there(each.lake):
-            for number in range(given.snapshots):
-                commit(number)
+        fill_backlog(each.lake, given)
     wanted = given.snapshots * given.rows
 
     def once(each: Follower) -> tuple[float, int]:
@@ -154,10 +174,7 @@ def backlog(followers: Sequence[Follower], runs: Runs, given: argparse.Namespace
 
 def start(followers: Sequence[Follower], runs: Runs, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for each in followers:
-        if not _is_there(each.lake):
-            each.lake.append(0, rows(0))
-            append_many(each.lake, 1, given.files)
-            each.lake.append(2, rows(2))
+        fill_start(each.lake, given)
 
     def once(each: Follower) -> tuple[float, int]:
         came = 0
@@ -181,8 +198,8 @@ def start(followers: Sequence[Follower], runs: Runs, given: argparse.Namespace) 
 def delay(followers: Sequence[Follower], runs: Runs, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """From the time in A's snapshot to that in B's, each alone: two pipelines at once would measure each other."""
     found: dict[str, list[float]] = {}
-    for turn, each in itertools.product(range(given.rounds), followers):
-        target = Lake(each.lake.options, f"{each.lake.table}_copies_{turn}_{abs(hash(each.name)) % 1000}")
+    for _, each in itertools.product(range(given.rounds), followers):
+        target = Lake(each.lake.options, f"{each.lake.table}_copies_{uuid.uuid4().hex[:8]}")
         if not _is_there(each.lake):
             committer(each.lake, given.rows)(0)
         query = _pipeline(each, target, runs)
@@ -273,9 +290,11 @@ def conf(directory: Path) -> dict[str, str]:
 def run(given: argparse.Namespace, directory: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     # The first to come makes the tables of the catalog.
-    table(directory, "iceberg", "first").append(0, rows(0))
+    first = table(directory, "iceberg", "first")
+    if not _is_there(first):
+        first.append(0, rows(0))
     with session(directory, conf(directory)) as spark:
-        runs = Runs(directory)
+        runs = Runs(Path(tempfile.mkdtemp(prefix="checkpoints-", dir=directory)))
         for measure in given.measures:
             iceberg, paimon = (table(directory, each, measure) for each in ("iceberg", "paimon"))
             followers = [
@@ -309,11 +328,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--commits", type=int, default=COMMITS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--to", type=Path, default=RESULTS)
+    parser.add_argument("--tables", type=Path, help="where tables are made, kept, and taken by the next run")
+    parser.add_argument("--only-fill", action="store_true", help="make the tables and measure nothing")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="pwc-bench-follow-") as directory:
+    with nullcontext(given.tables) if given.tables else tempfile.TemporaryDirectory(prefix="pwc-follow-") as directory:
+        if given.only_fill:
+            fill(given, Path(directory))
+            return
         found = run(given, Path(directory))
     show("Streams out of a table", found, notes=missed(found) or ["All goals are reached."])
-    save("follow-spark4.1", arguments=vars(given), rows=found, to=given.to)
+    save(
+        "follow-spark4.1",
+        arguments={key: value for key, value in vars(given).items() if key not in ("tables", "only_fill")},
+        rows=found,
+        to=given.to,
+    )
 
 
 if __name__ == "__main__":

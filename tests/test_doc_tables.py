@@ -20,7 +20,7 @@ def test_the_tables_of_a_page_are_what_the_code_says(page: Path) -> None:
 def test_every_built_in_listener_and_the_capabilities_have_a_table() -> None:
     everything = [name for page in pages() for name in names(page.read_text(encoding="utf-8"))]
 
-    assert sorted(everything) == sorted(["capabilities", *(f"settings of {name}" for name in BUILT_IN)])
+    assert sorted(everything) == sorted(["capabilities", "streams", *(f"settings of {name}" for name in BUILT_IN)])
 
 
 def test_only_what_stands_between_the_marks_is_written_anew() -> None:

@@ -296,7 +296,8 @@ def consumer_name(text: str) -> str:
             f"must be up to 100 letters, digits, dots, hyphens and underscores, a letter or digit first, not "
             f"{quoted(text)}."
         )
-    return name
+    # Words are the same in any case; a name called NONE would be taken for one of them by people.
+    return name.lower() if name.lower() == "none" else name
 
 
 def moment_ms(text: str) -> int:

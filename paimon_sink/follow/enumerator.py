@@ -25,6 +25,7 @@ from paimon_sink.core.errors import (
     TableRolledBackError,
 )
 from paimon_sink.core.option_groups import FollowOptions, ReadOptions
+from paimon_sink.core.option_groups.follow import NO_CONSUMER
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.follow.admission import Admission, Limits
 from paimon_sink.follow.offset import Offset, Origin, Taken
@@ -167,7 +168,7 @@ class Enumerator:
             if following is None:
                 return None
             entered = self._entered(line, following, cursor)
-        except (SnapshotExpiredError, SourceSchemaChangedError, TableRolledBackError) as error:
+        except (SnapshotExpiredError, SourceSchemaChangedError, TableRolledBackError, CorruptTableError) as error:
             if may_stop:
                 return None
             if isinstance(error, SnapshotExpiredError):
@@ -265,7 +266,8 @@ class Enumerator:
 
     def _named(self, offset: Offset) -> Offset:
         """With the consumer of today. One that has another name from now on leaves the old one to its time."""
-        return replace(offset, consumer=self._follow.consumer_id or offset.consumer)
+        before = own_name(offset.key) if offset.consumer == NO_CONSUMER else offset.consumer
+        return replace(offset, consumer=self._follow.consumer_id or before)
 
     def _check_stands(self, line: Lineage, offset: Offset) -> None:
         if offset.mark is None:
@@ -335,11 +337,11 @@ class Enumerator:
 
     def _collected(self, line: Lineage, begin: Offset, end: Offset) -> list[Split]:
         splits: list[Split] = []
-        cursor = begin
+        cursor, snapshot = begin, None
         while True:
             is_last = cursor.mark == end.mark
             if cursor.mark is not None and not cursor.is_done:
-                snapshot = self._required(line, cursor)
+                snapshot = snapshot or self._required(line, cursor)
                 files = self._plans.of(line, snapshot, whole=_is_whole(cursor)).files
                 if is_last:
                     self._check_count(end, len(files))
@@ -347,13 +349,16 @@ class Enumerator:
                 splits += self._plans.between(files, (cursor.file, cursor.group), place)
             if is_last:
                 return splits
-            following = self._walked.get(cursor.mark) or line.after(cursor.mark)
-            if following is None:
+            # The first is asked for, and the last by who calls. Expiry takes the oldest first and a rollback the
+            # newest, so what the walk saw of those between still holds.
+            walked = None if snapshot is None else self._walked.get(cursor.mark)
+            snapshot = walked or line.after(cursor.mark)
+            if snapshot is None:
                 raise CorruptTableError(
                     f"Cannot find the snapshots of a batch of {self.table.label} that the checkpoint has, up to "
                     f"{end.mark and end.mark.snapshot_id}. The store may lag behind: start the query again."
                 )
-            cursor = replace(cursor, mark=following.mark, file=0, group=0, files=1)
+            cursor = replace(cursor, mark=snapshot.mark, file=0, group=0, files=1)
 
     def _what_is_left(self, line: Lineage, begin: Offset, end: Offset, error: SnapshotExpiredError) -> list[Split]:
         """Of a batch that was logged and lost some of its snapshots since: what those that stand added."""

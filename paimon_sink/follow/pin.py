@@ -58,9 +58,7 @@ class Pin:
         if self.held is not None:
             self._say_that_it_lives()
         elif self._is_wanted(offset) and mark is not None:
-            wanted = Consumer(offset.consumer, mark.snapshot_id, offset.key, keep_ms=self.keep_ms)
-            self._check_ours(wanted)
-            self._write(wanted)
+            self._write(Consumer(offset.consumer, mark.snapshot_id, offset.key, keep_ms=self.keep_ms))
             self._let_go_of_the_begin()
 
     def move(self, offset: Offset) -> None:
@@ -101,6 +99,8 @@ class Pin:
 
     def _write(self, consumer: Consumer) -> None:
         assert self.consumers is not None
+        # Each time: of two that began at the same time under one name, the first to come back stops.
+        self._check_ours(consumer)
         if self.consumers.put(replace(consumer, at_ms=self.clock.now_ms())):
             self.held = consumer
             self.written_ms = self.clock.steady_ms()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from paimon_sink.core.errors import CorruptTableError
+from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.core.together import for_each
 from paimon_sink.follow.admission import Admission
 from paimon_sink.formats.contract import Scans
 from paimon_sink.formats.lineage import Added, FollowedFile, Lineage, LineageSnapshot, Mark
@@ -16,6 +18,9 @@ __all__ = ["Place", "Plans"]
 
 _MOST_FILES = 50_000
 """So many files of snapshots are remembered. The last snapshot is in any case, however many it has."""
+
+_A_SMALL_SNAPSHOT = 1_000
+"""With more files than that, those after it are not read at the same time: they would not fit beside it."""
 
 Place = tuple[int, int]
 """So many files, and so many row groups of the next."""
@@ -29,23 +34,53 @@ class Plans:
         self._filters = filters
         self._schema_id = schema_id
         self._known: OrderedDict[tuple[Mark, bool], Added] = OrderedDict()
+        self._are_small = True
         self.weight = 0
 
     def of(self, line: Lineage, snapshot: LineageSnapshot, *, whole: bool) -> Added:
+        found = self._known.get((snapshot.mark, whole))
+        if found is None and whole:
+            found = Added(line.whole(snapshot, schema_id=self._schema_id, filters=self._filters))
+        elif found is None:
+            found = self._read(line, snapshot)
+        self._keep(snapshot, found, whole=whole)
+        return found
+
+    def _read(self, line: Lineage, snapshot: LineageSnapshot) -> Added:
+        """What it added; from afar what those after it added is read at the same time, and kept."""
+        ahead = line.ahead(snapshot) if self._are_small else []
+        later = [each for each in ahead if (each.mark, False) not in self._known]
+        found, *founds = for_each(lambda ask: ask(), self._questions(line, snapshot, later), far=bool(later))
+        assert found is not None
+        self._are_small = _weight(found) <= _A_SMALL_SNAPSHOT
+        for each, added in zip(later, founds, strict=True):
+            if added is not None:
+                self._keep(each, added, whole=False)
+        return found
+
+    def _questions(
+        self, line: Lineage, snapshot: LineageSnapshot, later: Sequence[LineageSnapshot]
+    ) -> list[Callable[[], Added | None]]:
+        def added(of: LineageSnapshot) -> Added:
+            return line.added(of, schema_id=self._schema_id, filters=self._filters)
+
+        def if_readable(of: LineageSnapshot) -> Added | None:
+            try:
+                return added(of)
+            except (PwcError, OSError):
+                # An error when it is its turn.
+                return None
+
+        return [partial(added, snapshot), *(partial(if_readable, each) for each in later)]
+
+    def _keep(self, snapshot: LineageSnapshot, found: Added, *, whole: bool) -> None:
         key = snapshot.mark, whole
-        found = self._known.get(key)
-        if found is None:
-            found = (
-                Added(line.whole(snapshot, schema_id=self._schema_id, filters=self._filters))
-                if whole
-                else line.added(snapshot, schema_id=self._schema_id, filters=self._filters)
-            )
+        if key not in self._known:
             self._known[key] = found
             self.weight += _weight(found)
         self._known.move_to_end(key)
         while len(self._known) > 1 and self.weight > _MOST_FILES:
             self.weight -= _weight(self._known.popitem(last=False)[1])
-        return found
 
     # ------------------------------------------------------------ up to a limit
 

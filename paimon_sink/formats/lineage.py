@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+_MOST_AHEAD = 15
+"""Together with the snapshot itself as many as are asked for at once: ``core/together.py``."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """A snapshot as a follower remembers it: its number, and what tells it from others of that number."""
@@ -121,6 +125,17 @@ class Lineage(ABC):
     @abstractmethod
     def behind(self, mark: Mark | None) -> int | None:
         """How many snapshots came after it. None where that is not known."""
+
+    def ahead(self, snapshot: LineageSnapshot) -> list[LineageSnapshot]:
+        """What comes after it as far as it is worth while to ask for at the same time: the store is far away."""
+        return []
+
+    _ahead = 0
+
+    def _grown(self) -> int:
+        """How far ahead to look this time. The longer somebody walks, the further: who takes one step reads one."""
+        ahead, self._ahead = self._ahead, min(2 * self._ahead + 1, _MOST_AHEAD)
+        return ahead
 
     def confirm(self, mark: Mark) -> None:  # noqa: B027 - optional
         """Raise as :meth:`stands` where the line changed below that snapshot since this was made.

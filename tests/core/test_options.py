@@ -190,6 +190,11 @@ def test_a_consumer_has_a_name_that_a_file_can_have(name: str) -> None:
     assert "consumerId" in refusal({**HERE, "consumerId": name}, STREAM_READ)
 
 
+@pytest.mark.parametrize(("text", "name"), [("orders-ETL", "orders-ETL"), ("none", "none"), ("NONE", "none")])
+def test_a_consumer_keeps_its_name_and_no_consumer_is_a_word(text: str, name: str) -> None:
+    assert parse_options({**HERE, "consumerId": text}, purpose=STREAM_READ).follow.consumer_id == name
+
+
 @pytest.mark.parametrize("purpose", [STREAM, BATCH])
 @pytest.mark.parametrize("option", describe_options(), ids=lambda option: option.key)
 def test_a_write_refuses_exactly_what_it_cannot_heed(option: OptionDoc, purpose: Purpose) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from random import Random
 
@@ -25,7 +26,7 @@ from paimon_sink.core.steps import Step, listening
 from paimon_sink.follow import plans
 from paimon_sink.follow.offset import Offset
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.lineage import Consumer
+from paimon_sink.formats.lineage import Consumer, Lineage
 from paimon_sink.maintain.expire import Retention, expire
 from paimon_sink.read.scan import rows as rows_of
 from paimon_sink.write.fanout import Limits
@@ -98,13 +99,18 @@ def test_a_stream_of_what_comes_keeps_its_anchor_through_a_restart(lake: Lake) -
 @pytest.mark.fault(43)
 @pytest.mark.parametrize("step", [Step.LOOKED, Step.PINNED, Step.BATCH_PLANNED, Step.MOVED_ON])
 def test_a_driver_killed_at_each_step_delivers_every_row_once(lake: Lake, step: Step) -> None:
-    fill(lake, 0, 1, 2)
+    # Two files a snapshot: the limits also end batches in the middle of one.
+    def append(number: int) -> None:
+        lake.append(number, rows(2 * number), rows(2 * number + 1))
+
+    append(0)
+    append(1)
     checkpoint = Checkpoint()
     for round_ in range(3):
-        killed_at(step, Query(lake, checkpoint, maxFilesPerTrigger=str(1 + round_ % 2)).run, times=1 + round_)
-        fill(lake, 3 + round_)
+        killed_at(step, Query(lake, checkpoint, maxFilesPerTrigger=str(1 + 2 * (round_ % 2))).run, times=1 + round_)
+        append(2 + round_)
 
-    assert Query(lake, checkpoint).run().ids == list(range(6))
+    assert Query(lake, checkpoint).run().ids == list(range(10))
 
 
 @pytest.mark.witness
@@ -307,6 +313,21 @@ def test_an_expiry_while_a_stream_without_a_hold_starts_ends_it_before_its_first
 
 
 @pytest.mark.fault(51)
+def test_what_expired_between_a_look_and_the_plan_of_its_batch_is_no_shorter_batch(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    fill(lake, 1, 2, 3)
+    query = Query(lake, checkpoint, consumerId="none")
+    checkpoint.offsets.append(query.latest(checkpoint.offsets[-1]))
+
+    expire_all_but(lake, 2)
+
+    with pytest.raises(SnapshotExpiredError, match="expired"):
+        query.plan(1)
+    assert checkpoint.ids == [0]
+
+
+@pytest.mark.fault(51)
 def test_a_begin_that_expires_as_it_is_found_is_looked_for_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(lake, 0, 1, 2)
     query = Query(lake, Checkpoint(), startingVersion="earliest")
@@ -387,6 +408,44 @@ def test_a_second_query_under_one_consumer_is_refused(lake: Lake) -> None:
 
     fill(lake, 1)
     assert first.run().ids == [0, 1]
+
+
+@pytest.mark.fault(53)
+def test_of_two_queries_that_took_one_name_at_the_same_time_one_is_stopped(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake, 0)
+    first, second = (Query(lake, Checkpoint(), consumerId="etl", maxFilesPerTrigger="1") for _ in range(2))
+    with monkeypatch.context() as patch:
+        # Each looked before the other wrote.
+        for query in (first, second):
+            patch.setattr(query.enumerator._pin, "_check_ours", lambda consumer: None)
+        first.run()
+        second.run()
+    for query in (first, second):
+        query.clock.sleep(3600)
+    fill(lake, 1, 2, 3)
+
+    assert second.run().ids == [0, 1, 2, 3]
+    with pytest.raises(ConsumerConflictError, match="another query holds that name"):
+        first.run()
+
+    assert Query(lake, first.checkpoint, consumerId="another").run().ids == [0, 1, 2, 3]
+
+
+@pytest.mark.fault(53)
+def test_a_query_that_held_nothing_for_a_while_is_held_for_again(lake: Lake) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint(), consumerId="none").run()
+    consumers = lake.open().consumers
+    assert consumers is not None
+    assert consumers.all() == []
+
+    fill(lake, 1)
+    assert Query(lake, checkpoint).run().ids == [0, 1]
+
+    [consumer] = consumers.all()
+    assert consumer.name == f"pwc-{json.loads(checkpoint.offsets[0])['key']}"
 
 
 @pytest.mark.witness
@@ -483,6 +542,38 @@ def test_a_batch_that_was_logged_and_rolled_back_is_not_planned_from_others_of_i
     with pytest.raises(TableRolledBackError):
         Query(lake, checkpoint).run()
     assert checkpoint.ids == [0]
+
+
+@pytest.mark.witness
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+def test_a_batch_is_never_planned_from_before_and_after_a_rollback(
+    lake: Lake, engine: OtherEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(lake, 0)
+    checkpoint = Query(lake, Checkpoint()).run()
+    here = lake.snapshot_ids()[-1]
+    fill(lake, 1, 2, 3)
+    checkpoint.offsets.append(Query(lake, checkpoint).latest(checkpoint.offsets[-1]))
+    query = Query(lake, checkpoint)
+    check = query.enumerator._check_stands
+
+    def then_roll_back(line: Lineage, offset: Offset) -> None:
+        check(line, offset)
+        monkeypatch.undo()
+        engine.roll_back(here)
+        for number in range(10, 14):
+            engine.append(rows(number))
+
+    monkeypatch.setattr(query.enumerator, "_check_stands", then_roll_back)
+
+    # Where the whole line is read at once, it is as if the table had been rolled back after the batch.
+    found = None
+    with suppress(TableRolledBackError):
+        found = sorted(row["id"] for row in query.plan(1))
+    assert found in (None, [1, 2, 3])
+    with pytest.raises(TableRolledBackError):
+        Query(lake, checkpoint).run()
 
 
 @pytest.mark.fault(55)

@@ -30,6 +30,7 @@ from paimon_sink.core.errors import (
 from paimon_sink.core.steps import OF_FOLLOWERS, Step
 from paimon_sink.formats.memory import memory_lake
 from paimon_sink.maintain.expire import Retention, expire
+from paimon_sink.storage.local import LocalStore
 from tests.support.clock import FakeClock
 from tests.support.compaction import compact
 from tests.support.engines import other_engine
@@ -266,8 +267,13 @@ def test_every_row_once_or_a_named_stop_whatever_happens_to_the_table(seed: int)
 
 
 @pytest.mark.parametrize("table_format", ["paimon", "iceberg"])
-@pytest.mark.parametrize("seed", range(300, 302))
-def test_every_row_once_or_a_named_stop_in_files(table_format: str, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "far"), [(300, False), (301, False), (400, True), (401, True)])
+def test_every_row_once_or_a_named_stop_in_files(
+    table_format: str, seed: int, far: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # From afar several snapshots are asked for at once.
+    monkeypatch.setattr(LocalStore, "is_far", far)
+
     play(seed, 40, WILD, table_format, tmp_path / "lake")
 
 

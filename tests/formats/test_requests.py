@@ -7,6 +7,7 @@ longer and never shorter, so the shortest of some tries is the true one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from typing import Any
 import pytest
 from aiobotocore.client import AioBaseClient
 
+from paimon_sink.follow.admission import NO_LIMITS
 from paimon_sink.maintain.expire import Retention, expire
 from tests.support.far import Far, far_away, longest_chain
+from tests.support.following import Checkpoint, Query
 from tests.support.lake import Lake, rows
 from tests.support.s3 import S3Server
 
@@ -195,3 +198,40 @@ def test_expiry_waits_for_a_few_requests_for_each_snapshot_that_goes(far_lake: F
 
     assert len(lake.history()) == kept[-1]
     assert chain <= at_most
+
+
+# ---------------------------------------------------------------- streams
+
+
+_BACKLOG = 24
+
+
+def far_behind(lake: Lake, *, there: int = 0) -> Query:
+    for batch in range(there, _BACKLOG):
+        lake.append(batch, rows(batch))
+    return Query(lake, Checkpoint(), startingVersion=str(lake.snapshot_ids()[0]), consumerId="none")
+
+
+def test_a_stream_that_is_far_behind_asks_for_many_snapshots_at_once(far_lake: FarLake) -> None:
+    query = far_behind(far_lake.lake, there=3)
+    looks = [query, *(Query(query.lake, Checkpoint(), startingVersion="earliest") for _ in range(_TRIES - 1))]
+
+    # One after the other it would be three for each snapshot of Paimon, two of Iceberg.
+    at_most = {"paimon": 45, "iceberg": 30}[far_lake.lake.format]
+    plans = (partial(look.enumerator.latest, None, NO_LIMITS) for look in looks)
+    assert far_lake.chain_of(*plans, expected=at_most) <= at_most
+
+
+def test_a_backlog_is_read_once_to_find_its_end_and_to_plan_it(s3_lake: Lake) -> None:
+    query = far_behind(s3_lake)
+
+    with requests_of_s3() as requests:
+        query.checkpoint.offsets.append(query.latest(None))
+        assert len(query.tasks(0)) > 0
+
+    of_snapshots = Counter(key.rsplit("/", 1)[-1] for kind, key in requests if "/snapshot-" in key)
+    lists = Counter(key for kind, key in requests if "/manifest" in key)
+    assert len(lists) == 2 * _BACKLOG
+    assert set(lists.values()) == {1}
+    # The first and the last are asked for again, to see that they stand.
+    assert [of_snapshots[f"snapshot-{number}"] for number in range(3, _BACKLOG - 1)] == [1] * (_BACKLOG - 4)

@@ -20,7 +20,7 @@ __all__ = ["QUESTIONS", "breaking", "flaky"]
 
 QUESTIONS = (
     *("lineage", "at", "columns", "cut"),
-    *("added", "whole", "find", "after", "stands", "newest", "oldest", "confirm"),
+    *("added", "whole", "find", "after", "ahead", "stands", "newest", "oldest", "confirm"),
     *("consumer", "put"),
 )
 """All that a driver asks of snapshots, of their files, and of consumers."""

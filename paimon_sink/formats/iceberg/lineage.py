@@ -113,6 +113,12 @@ class IcebergLineage(Lineage):
         place = self._places.get(mark.snapshot_id)
         return None if place is None else len(self._line) - 1 - place
 
+    def ahead(self, snapshot: LineageSnapshot) -> list[LineageSnapshot]:
+        if not self._handle.store.is_far:
+            return []
+        place = self._places[snapshot.snapshot_id] + 1
+        return [_lined(found) for found in self._line[place : place + self._grown()]]
+
     def _child_of(self, snapshot_id: int) -> Snapshot | None:
         """Only the oldest can have a parent that is gone."""
         oldest = self._line[0] if self._line else None

@@ -6,10 +6,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import ManifestContent, ManifestEntry, ManifestFile, read_manifest_list
+from pyiceberg.manifest import (
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    _inherit_from_manifest,
+)
 from pyiceberg.table.snapshots import Snapshot
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
+from paimon_sink.formats.iceberg.avro import entries_in, manifests_in
 from paimon_sink.formats.merging import MergeRule
 
 _ENABLED, _COUNT, _TARGET = (
@@ -34,29 +40,24 @@ def read_manifests(snapshot: Snapshot, io: FileIO) -> list[ManifestFile]:
     """The manifests of a snapshot. Raises ``FileNotFoundError`` when their list is gone."""
     # Not `Snapshot.manifests`: that answers with what the process remembers of each manifest.
     with _reading("manifest list", snapshot.manifest_list):
-        return list(read_manifest_list(io.new_input(snapshot.manifest_list)))
+        return list(manifests_in(io.new_input(snapshot.manifest_list)))
 
 
 def read_entries(manifest: ManifestFile, io: FileIO, *, discard_deleted: bool = True) -> list[ManifestEntry]:
     """The entries of a manifest. Raises ``FileNotFoundError`` when it is gone."""
     with _reading("manifest", manifest.manifest_path):
-        return manifest.fetch_manifest_entry(io, discard_deleted=discard_deleted)
+        return [
+            _inherit_from_manifest(entry, manifest)
+            for entry in entries_in(io.new_input(manifest.manifest_path))
+            if not discard_deleted or entry.status != ManifestEntryStatus.DELETED
+        ]
 
 
 def added_files(location: str, io: FileIO) -> set[str]:
     """The files that a manifest adds, with nobody to say of what snapshot or spec it is."""
     with _reading("manifest", location):
-        alone = ManifestFile.from_args(
-            manifest_path=location,
-            manifest_length=0,
-            partition_spec_id=0,
-            content=ManifestContent.DATA,
-            sequence_number=0,
-            min_sequence_number=0,
-            added_snapshot_id=0,
-        )
-        entries = alone.fetch_manifest_entry(io, discard_deleted=True)
-        return {entry.data_file.file_path for entry in entries}
+        entries = entries_in(io.new_input(location))
+        return {entry.data_file.file_path for entry in entries if entry.status != ManifestEntryStatus.DELETED}
 
 
 @contextmanager

@@ -102,7 +102,9 @@ class MemoryLineage(Lineage):
     def _require(self, snapshot: LineageSnapshot) -> Snapshot:
         """As it stands now: it may have expired since this was made."""
         found = self._handle.state.snapshot(snapshot.snapshot_id)
-        if found is None or found.commit_id != snapshot.mark.seal:
+        if found is not None and found.commit_id != snapshot.mark.seal:
+            raise rolled_back(self.label, snapshot.mark)
+        if found is None:
             raise expired(self.label, f"snapshot {snapshot.snapshot_id}", oldest=None)
         return found
 

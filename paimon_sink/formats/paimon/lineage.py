@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Protocol
 
 import pyarrow as pa
 from pypaimon.manifest.schema.manifest_entry import ManifestEntry
 from pypaimon.snapshot.snapshot import Snapshot
 
-from paimon_sink.core.errors import CommitConflictError, TableChangedError, UnsupportedTableError
+from paimon_sink.core.errors import CommitConflictError, PwcError, TableChangedError, UnsupportedTableError
+from paimon_sink.core.together import for_each
 from paimon_sink.formats.lineage import (
     Added,
     FollowedFile,
@@ -54,7 +56,8 @@ class PaimonLineage(Lineage):
         self._handle = handle
         self._versions = versions
         self._columns = columns
-        self._read: dict[int, Snapshot | None] = {}
+        self._read: dict[int, Snapshot] = {}
+        self._newest: Snapshot | None = None
 
     @property
     def identity(self) -> str:
@@ -64,7 +67,8 @@ class PaimonLineage(Lineage):
         return self._handle.schemas.identity(ids)
 
     def newest(self) -> LineageSnapshot | None:
-        return self._lined(self._handle.snapshots.newest())
+        self._newest = self._handle.snapshots.newest()
+        return self._lined(self._newest)
 
     def oldest(self) -> LineageSnapshot | None:
         return self._lined(self._handle.snapshots.earliest())
@@ -117,8 +121,28 @@ class PaimonLineage(Lineage):
         return None if found is None or _seal(found) != mark.seal else self._lined(found)
 
     def behind(self, mark: Mark | None) -> int | None:
-        newest = self._handle.snapshots.newest()
+        newest = self._newest or self._handle.snapshots.newest()
         return 0 if newest is None else max(0, newest.id - (0 if mark is None else mark.snapshot_id))
+
+    def ahead(self, snapshot: LineageSnapshot) -> list[LineageSnapshot]:
+        if not self._handle.store.is_far:
+            return []
+        first, count = snapshot.snapshot_id + 1, self._grown()
+        wanted = range(first, first + count)
+        # And the one behind them, with which the next question begins.
+        unread = [each for each in range(first, first + count + bool(count)) if each not in self._read]
+        for each, found in zip(unread, for_each(self._if_readable, unread, far=True), strict=True):
+            if found is not None:
+                self._read[each] = found
+        there = takewhile(lambda found: found is not None, map(self._read.get, wanted))
+        return [_lined(found) for found in there if found is not None]
+
+    def _if_readable(self, snapshot_id: int) -> Snapshot | None:
+        """One that cannot be read is an error when it is its turn."""
+        try:
+            return self._handle.snapshots.read(snapshot_id)
+        except (PwcError, OSError):
+            return None
 
     def confirm(self, mark: Mark) -> None:
         """A rollback below it would have taken it away for good: no other has its seal."""
@@ -176,7 +200,9 @@ class PaimonLineage(Lineage):
 
     def _require(self, snapshot: LineageSnapshot) -> Snapshot:
         found = self._snapshot(snapshot.snapshot_id)
-        if found is None or _seal(found) != snapshot.mark.seal:
+        if found is not None and _seal(found) != snapshot.mark.seal:
+            raise rolled_back(self.label, snapshot.mark)
+        if found is None:
             raise expired(self.label, f"snapshot {snapshot.snapshot_id}", oldest=None)
         return found
 
@@ -190,10 +216,12 @@ class PaimonLineage(Lineage):
         return self._read[snapshot_id]
 
     def _lined(self, snapshot: Snapshot | None) -> LineageSnapshot | None:
-        if snapshot is None:
-            return None
-        mark = Mark(int(snapshot.id), _seal(snapshot))
-        return LineageSnapshot(mark, snapshot.time_millis, snapshot.commit_kind.lower(), snapshot.schema_id)
+        return None if snapshot is None else _lined(snapshot)
+
+
+def _lined(snapshot: Snapshot) -> LineageSnapshot:
+    mark = Mark(int(snapshot.id), _seal(snapshot))
+    return LineageSnapshot(mark, snapshot.time_millis, snapshot.commit_kind.lower(), snapshot.schema_id)
 
 
 def _seal(snapshot: Snapshot) -> str:
