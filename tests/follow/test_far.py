@@ -37,7 +37,8 @@ def manifest_of(lake: Lake, number: int) -> Path:
     if lake.format == "paimon":
         handle = lake.open().scans._handle  # type: ignore[attr-defined]
         snapshot = handle.snapshots.read(number + 1)
-        return Path(handle.location) / "manifest" / handle.lists.read_delta(snapshot)[0].file_name
+        name: str = handle.lists.read_delta(snapshot)[0].file_name
+        return Path(handle.location) / "manifest" / name
     table = native(lake)
     [entry] = _own_entries(table.metadata.snapshots[number], table.io) or []
     [manifest] = [

@@ -35,7 +35,7 @@ IO = PyArrowFileIO()
 
 def manifest(path: Path, spec: PartitionSpec, values: list[Any], *, version: Any = 2) -> ManifestFile:
     """An entry of each status in turn, one a value."""
-    writer = write_manifest(version, spec, SCHEMA, IO.new_output(str(path)), 7, "gzip")
+    writer = write_manifest(version, spec, SCHEMA, IO.new_output(str(path)), 7, "deflate")
     with writer:
         for number, value in enumerate(values):
             file = DataFile.from_args(
@@ -78,7 +78,7 @@ def test_entries_are_those_that_the_library_reads(tmp_path: Path, version: int) 
 def test_manifests_are_those_that_the_library_reads(tmp_path: Path, version: Any) -> None:
     made = [manifest(tmp_path / f"{number}.avro", BY_DAY, ["monday"] * number, version=version) for number in (1, 3)]
     path = str(tmp_path / "list.avro")
-    with write_manifest_list(version, IO.new_output(path), 7, 6, 3, "gzip") as writer:
+    with write_manifest_list(version, IO.new_output(path), 7, 6, 3, "deflate") as writer:
         writer.add_manifests(made)
 
     for _ in range(2):
