@@ -256,7 +256,7 @@ fuzz-scan: java $(READY) ## Random reads of random histories against Spark (FUZZ
 
 # Spark 4.1 is the newest for which there are both JVM connectors. One after the other: two at once measure each other.
 BENCHES := throughput-batch throughput-stream replay recovery contention fan-out overhead memory metrics encoding profile \
-	read read-balance read-memory growth latency messages delete follow
+	read read-balance read-memory growth latency messages delete delete-memory follow
 
 .PHONY: bench
 bench: ## All benchmarks, one after the other, into benchmarks/results (many hours)
@@ -326,6 +326,10 @@ bench-overhead: $(PLOTS) ## A commit of 2, 200 and 2,000 files against a bare pu
 .PHONY: bench-delete
 bench-delete: java $(PLOTS41) ## A delete of 1 % of 20M rows and a day replaced, beside Iceberg's JVM connector (BENCH_ARGS=…)
 	@$(VENV41)/bin/python benchmarks/delete.py $(BENCH_ARGS)
+
+.PHONY: bench-delete-memory
+bench-delete-memory: $(PLOTS) ## Peak memory of a deleting task for a file and one 20 times as large (BENCH_ARGS=…)
+	@$(VENV)/bin/python benchmarks/delete.py --memory $(BENCH_ARGS)
 
 .PHONY: bench-latency
 bench-latency: $(PLOTS) ## Commits, and what else is asked of a table, with 0, 10 and 50 ms added to each request (BENCH_ARGS=…)

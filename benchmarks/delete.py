@@ -2,7 +2,8 @@
 
 All have the same rows in 30 days, a partition each, and every file holds rows to delete: each is written anew. Both
 commit copy on write. They take turns in one session, each time with other rows, and afterwards have the same rows left.
-Before that, ours do the same once on a table with a fraction of the rows: memory is to be no less there.
+Before that, ours do the same once on a table with a fraction of the rows. ``--memory`` measures tasks that delete, each
+in a process of its own: one file, and one that is 20 times as large.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from rich.console import Console
+from rich.progress import Progress
 
 import paimon_sink
+from benchmarks import read_memory
+from benchmarks.committers import FORMATS
 from benchmarks.python_memory import PythonMemory
 from benchmarks.report import RESULTS, Bar, bars, median, save, show, timed
 from benchmarks.session import session
@@ -31,6 +35,7 @@ from benchmarks.sinks import IcebergJvm, OursOnIceberg, OursOnPaimon, Place, Unk
 from integration.jars import ICEBERG_SPARK
 
 ROWS, ROUNDS = 20_000_000, 5
+MEMORY_ROWS, TIMES = 2_000_000, 20
 DAYS, CUSTOMERS = 30, 10_000
 _SHARE = CUSTOMERS // 100
 FRACTION = 4
@@ -198,6 +203,17 @@ def ours(place: Place, table: str) -> list[Changer]:
     return [OursIceberg(OursOnIceberg(place), table), OursPaimon(OursOnPaimon(place), table)]
 
 
+def report_memory(given: argparse.Namespace) -> None:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        rows = read_memory.measure(
+            FORMATS, rows=given.memory_rows, times=TIMES, turns=given.rounds, extra={}, progress=progress, deletes=True
+        )
+    notes = [f"before: after a table of one row; ratio: to the smaller file; medians of {given.rounds}"]
+    show("Peak memory of a task that deletes 1 %", rows, notes=notes)
+    arguments = {"rows": given.memory_rows, "times": TIMES, "rounds": given.rounds}
+    save("delete-memory", arguments=arguments, rows=rows, to=given.results)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=ROWS)
@@ -205,8 +221,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-jvm", action="store_true", help="without Iceberg's JVM connector")
     parser.add_argument("--directory", help="where tables go for the time being")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--memory", action="store_true", help="instead: the peak of a task's process")
+    parser.add_argument("--memory-rows", type=int, default=MEMORY_ROWS, help="with --memory: of the smaller file")
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
+    if given.memory:
+        report_memory(given)
+        return
     kinds = [OursOnIceberg, OursOnPaimon, *([] if given.no_jvm else [IcebergJvm])]
     with tempfile.TemporaryDirectory(prefix="pwc-delete-", dir=given.directory) as name:
         directory = Path(name)

@@ -1,4 +1,5 @@
-"""The peak memory of a reading task, as a process of its own: for one file, and for one many times as large."""
+"""The peak memory of a reading or a deleting task, as a process of its own: for one file, and for one many times as
+large."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from rich.progress import Progress
 
 from benchmarks.read_options import known
@@ -31,8 +34,10 @@ def measure(
     turns: int,
     extra: Mapping[str, str],
     progress: Progress,
+    deletes: bool = False,
 ) -> list[dict[str, Any]]:
     counts = (rows, rows * times)
+    fixed = extra if deletes else {**known(**_ONE_PIECE), **extra}
     found: dict[tuple[str, int], list[ReadTask]] = {(name, count): [] for name in formats for count in counts}
     bar = progress.add_task("tasks", total=turns * len(found))
     with tempfile.TemporaryDirectory(prefix="pwc-read-memory-") as directory:
@@ -40,10 +45,13 @@ def measure(
         first = {name: _lake(directory, name, 1) for name in formats}
         for lake in first.values():
             _write(lake, 1)
-        for _ in range(turns):
+        for turn in range(turns):
             for (name, count), taken in found.items():
-                one = _options(_lake(directory, name, count), extra)
-                taken.append(run(_options(first[name], extra), one, rows=count))
+                one = _options(_lake(directory, name, count), fixed)
+                # Each turn deletes other rows, some of every row group.
+                where = f"quantity = {turn}" if deletes else None
+                rows_met = sum(_count(batch, turn) for batch in batches(count)) if deletes else count
+                taken.append(run(_options(first[name], fixed), one, rows=rows_met, where=where))
                 progress.advance(bar)
     peaks = {key: median([task.peak_bytes / 1e6 for task in taken]) for key, taken in found.items()}
     return [
@@ -60,12 +68,16 @@ def measure(
     ]
 
 
+def _count(batch: pa.RecordBatch, quantity: int) -> int:
+    return pc.sum(pc.equal(batch.column("quantity"), quantity)).as_py() or 0
+
+
 def _lake(directory: str, table_format: str, rows: int) -> Lake:
     return Lake({"warehouse": f"{directory}/{table_format}", "tableFormat": table_format}, f"bench.rows_{rows}")
 
 
 def _options(lake: Lake, extra: Mapping[str, str]) -> dict[str, str]:
-    return {**lake.options, "table": lake.table, **known(**_ONE_PIECE), **extra}
+    return {**lake.options, "table": lake.table, **extra}
 
 
 def _write(lake: Lake, rows: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.progress import Progress
 
-from benchmarks import read
+from benchmarks import delete, read
 from benchmarks.read import Taken, compare_answers, compare_rows, figures, goal, missed
 from benchmarks.read_options import is_option, known, pairs
 from benchmarks.readers import BY_KEY, QUERIES, Digest, Query, chosen
@@ -171,6 +171,18 @@ def test_memory_of_a_read_is_that_of_a_process_of_its_own(tmp_path: Path, capsys
     assert all(row["peak MB"] >= row["before MB"] > 10 and row["file MB"] >= 0 for row in rows)
     assert [row["goal"] for row in rows] == [None, 1.2, None, 1.2]
     assert json.loads(capsys.readouterr().out)["rows"] == rows
+
+
+@pytest.mark.long
+def test_memory_of_a_delete_is_that_of_a_process_of_its_own(tmp_path: Path) -> None:
+    few = ["--memory", "--memory-rows", "1000", "--rounds", "1"]
+
+    rows = run(delete.main, *few, to=tmp_path)["delete-memory"]
+
+    assert [(row["format"], row["rows"]) for row in rows] == [
+        ("paimon", 1000), ("paimon", 20_000), ("iceberg", 1000), ("iceberg", 20_000)
+    ]  # fmt: skip
+    assert all(row["peak MB"] >= row["before MB"] > 10 for row in rows)
 
 
 IN_ONE_JVM = """

@@ -46,6 +46,8 @@ from paimon_sink.sink import Sink
 from paimon_sink.write.task import TaskSettings
 
 USERS = 40
+ERASED = 20
+"""Of them, so many are deleted, again and again; the rows of the others stay."""
 ROWS = 200
 SCHEMA = pa.schema([("id", pa.int64()), ("customer", pa.int64()), ("day", pa.string())])
 _ROLES = ("writer-0", "writer-1", "compaction", "expiry", "eraser")
@@ -105,7 +107,7 @@ def erase(given: dict[str, str], directory: Path) -> None:
         done = _noted(noted)
         try:
             table = opened(given)
-            erase_one(table, done % USERS, done, before=_begun(directory, table, done))
+            erase_one(table, done % ERASED, done, before=_begun(directory, table, done))
         except TableNotFoundError:
             time.sleep(_PAUSE_S)
             continue
@@ -120,7 +122,7 @@ def _begun(directory: Path, table: Table, number: int) -> set[int]:
         begun = json.loads(noted.read_text())
         if begun["number"] == number:
             return set(begun["ids"])
-    ids = _ids_of(table, number % USERS)
+    ids = _ids_of(table, number % ERASED)
     _note(noted, json.dumps({"number": number, "ids": sorted(ids)}))
     return ids
 
@@ -217,7 +219,7 @@ def settle(given: dict[str, str], directory: Path) -> dict[str, int]:
     done = _noted(directory / "erased")
     # The last one that was begun may have landed.
     begun = json.loads((directory / "erasing").read_text())["number"] + 1 if (directory / "erasing").exists() else 0
-    erased = {number % USERS for number in range(max(done, begun))}
+    erased = {number % ERASED for number in range(max(done, begun))}
     for customer in erased:
         erase_one(table, customer, 1_000_000 + customer, before=_ids_of(table, customer))
     found = Counter(row["id"] for row in _rows(table, ["id"]))
