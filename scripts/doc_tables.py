@@ -58,7 +58,8 @@ def streams_table(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
 def _delivered(found: Mapping[str, Any]) -> str:
     due, delivered, doubled = found["due"], found["delivered"], found["doubled"]
     said = [f"{delivered} of {due}"]
-    said += [f"**{due - delivered} lost**"] if delivered < due else []
+    # One that stopped with an error has said that there is more.
+    said += [f"**{due - delivered} lost**"] if delivered < due and not found["stopped"] else []
     said += [f"**{doubled} doubled**"] if doubled else []
     said += [f"then `{found['stopped']}`"] if found["stopped"] else []
     return ", ".join(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -213,5 +214,9 @@ def _run(source: Source, delivered: Delivered, **options: str) -> None:
 
 
 def _first_words(text: str) -> str:
+    """Its code, class or first words: what is the same each time."""
     lines = [line for line in text.splitlines() if "Caused by" in line or "Exception" in line]
-    return (lines[-1] if lines else text.splitlines()[0]).strip()[:200]
+    said = (lines[-1] if lines else text.splitlines()[0]).strip().removeprefix("Caused by: ")
+    said = said.rpartition("terminated with exception: ")[2]
+    code = re.match(r"\[([A-Z_]+)\]|([\w.]+(?:Exception|Error))\b", said)
+    return (code[1] or code[2]) if code else re.split(r"[:,\d]", said)[0].strip()
