@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from paimon_sink.core.errors import StorageError
 
@@ -30,6 +32,37 @@ _MOST_OPEN = 64
 """A block holds its files open until it syncs them, and a process may hold about a thousand."""
 
 
+_AT_ONCE = 8
+
+
+class _Waits:
+    """Threads that wait for the disk: what it is asked for at once, it writes in one go."""
+
+    of_this_process: ClassVar[_Waits]
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pwc-fsync")
+
+    def for_all(self, descriptors: Sequence[int]) -> None:
+        """Ends when all of them are done, also when one has failed: the caller closes them."""
+        if len(descriptors) < 2:
+            for descriptor in descriptors:
+                os.fsync(descriptor)
+            return
+        done, _ = wait([self.threads.submit(os.fsync, descriptor) for descriptor in descriptors])
+        for each in done:
+            each.result()
+
+    @classmethod
+    def start(cls) -> None:
+        """Also after a fork: threads stay with the parent, so the child needs its own."""
+        cls.of_this_process = cls()
+
+
+_Waits.start()
+os.register_at_fork(after_in_child=_Waits.start)
+
+
 @dataclass
 class _Later:
     """Files to sync at the end of a block. They are held open: ``fsync`` reports a failed write to open descriptors."""
@@ -40,13 +73,13 @@ class _Later:
     def add(self, descriptor: int) -> None:
         self.descriptors.append(os.dup(descriptor))
         if len(self.descriptors) >= _MOST_OPEN:
-            self._wait_for_files()
+            self._wait()
 
     def wait(self) -> None:
         try:
-            self._wait_for_files()
             for directory in self.directories:
-                fsync_directory(directory)
+                self.descriptors.append(os.open(directory, os.O_RDONLY))
+            self._wait()
         except OSError as error:
             raise StorageError(f"Cannot bring files to the disk: {type(error).__name__}: {error}") from error
 
@@ -55,9 +88,8 @@ class _Later:
             os.close(descriptor)
         self.descriptors.clear()
 
-    def _wait_for_files(self) -> None:
-        for descriptor in self.descriptors:
-            os.fsync(descriptor)
+    def _wait(self) -> None:
+        _Waits.of_this_process.for_all(self.descriptors)
         self.close()
 
 
