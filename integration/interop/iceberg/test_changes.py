@@ -90,19 +90,24 @@ def test_deletes_and_replacements(shared: Shared) -> None:
 
     overwrite(daily.lake, "day = 'tuesday'", rows(50, day="tuesday"))
     overwrite(daily.lake, "id > 104", rows(200, day="monday"))
-    shared.assert_agreed([2, 3, 50, 102, 103, 200])
+    shared.assert_agreed([2, 3, 5, 50, 102, 103, 200])
     assert [row.operation for row in shared.snapshots()] == [*["append"] * 6, *["overwrite"] * 3]
 
     shared.insert(300)
     shared.sql("DELETE FROM {t} WHERE id = 50")
-    shared.assert_agreed([2, 3, 102, 103, 200, 300])
+    shared.assert_agreed([2, 3, 5, 102, 103, 200, 300])
 
 
-def test_a_delete_where_java_left_delete_files(local: Shared) -> None:
+def test_a_delete_where_java_left_delete_files_is_refused_until_java_compacts(local: Shared) -> None:
     local.lake.append(0, rows(*range(6)))
     local.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')")
     local.sql("DELETE FROM {t} WHERE id IN (2, 5)")
 
+    with pytest.raises(UnsupportedTableError, match=r"has delete files. Nothing was committed. Compact it"):
+        paimon_sink.delete(local.spark, "id IN (2, 3)", **local.options())
+    local.assert_agreed([0, 1, 3, 4])
+
+    local.call("rewrite_data_files", options="map('delete-file-threshold', '1', 'remove-dangling-deletes', 'true')")
     done = paimon_sink.delete(local.spark, "id IN (2, 3)", **local.options())
 
     assert done.rows == 1

@@ -223,7 +223,7 @@ def test_every_snapshot_has_the_same_rows_and_columns(travelled: Travelled) -> N
 
 def test_load_took_both_ways(travelled: Travelled) -> None:
     """On S3 our own: the session has no Hadoop file system for it."""
-    assert travelled.ways["parquet"] == (7 if travelled.shared.catalog == JDBC else 0)
+    assert travelled.ways["parquet"] == (18 if travelled.shared.catalog == JDBC else 0)
     assert travelled.ways.total() == len(STEPS)
 
 
