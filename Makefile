@@ -8,6 +8,8 @@ PYTHON    ?= python3
 VENV      := .venv
 VENV41    := .venv-spark41
 VENVFLINK := .venv-flink
+VENVLOWEST := .venv-lowest
+VENVNEWEST := .venv-newest
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 FORMAT    ?= paimon
@@ -63,6 +65,23 @@ $(READY41): pyproject.toml constraints.txt
 	@$(VENV41)/bin/python -m pip install -q --upgrade pip
 	@$(VENV41)/bin/python -m pip install -q -c $(VENV41)/constraints.txt -e '.[test]' 'pyspark==4.1.*'
 	@touch $@
+
+$(VENVLOWEST)/.installed: pyproject.toml constraints-lowest.txt
+	@scripts/check-python $(PYTHON)
+	@echo "Installing the lowest versions into $(VENVLOWEST) (once, about two minutes) …"
+	@[ -x $(VENVLOWEST)/bin/python ] || $(PYTHON) -m venv $(VENVLOWEST)
+	@$(VENVLOWEST)/bin/python -m pip install -q --upgrade pip
+	@$(VENVLOWEST)/bin/python -m pip install -q -c constraints-lowest.txt -e '.[test]'
+	@touch $@
+
+# Without Paimon, whose bounds would hold pyarrow and fsspec back. Nothing is constrained: made anew, it has today's versions.
+.PHONY: venv-newest
+venv-newest:
+	@scripts/check-python $(PYTHON)
+	@echo "Installing the newest of everything but Paimon into $(VENVNEWEST) (about two minutes) …"
+	@$(PYTHON) -m venv --clear $(VENVNEWEST)
+	@$(VENVNEWEST)/bin/python -m pip install -q --upgrade pip
+	@$(VENVNEWEST)/bin/python -m pip install -q -e '.[iceberg,s3,gcs,azure,connect,test-tools]'
 
 # For the JVMs that tests start: with it they need half the processor time until they are up.
 $(CLASSES): $(READY) scripts/spark_classes.py
@@ -173,9 +192,36 @@ test-spark41: java $(READY41) ## The Spark tests and the smoke set again, on Spa
 test-spark41-small: java $(READY41) ## Only the smoke set on Spark 4.1
 	@TMPDIR=$$(scripts/test-tmp) $(VENV41)/bin/pytest -m smoke $(PYTEST_ARGS)
 
+ON_BOUNDS := test-lowest test-newest
+$(ON_BOUNDS): unexport PYSPARK_PYTHON
+$(ON_BOUNDS): unexport PYSPARK_DRIVER_PYTHON
+
+# What the newest versions of others tell their users: PySpark of pandas 3, polars of a faster planner.
+NEWS_OF_OTHERS := -W 'default:PySpark does not yet fully support pandas:FutureWarning' -W 'default:Iceberg scan planning:Warning'
+
+# Those that can be collected without Paimon.
+ON_NEWEST := $(wildcard tests/formats/test_iceberg_*.py) tests/formats/test_contract.py tests/formats/test_missing_packages.py \
+	tests/storage tests/spark/test_iceberg.py --ignore=tests/storage/test_renaming_engines.py
+
+.PHONY: test-lowest
+test-lowest: java $(VENVLOWEST)/.installed ## The smoke set and the tests of stores on the lowest versions that pyproject.toml allows
+	@TMPDIR=$$(scripts/test-tmp) $(VENVLOWEST)/bin/pytest -m smoke $(PYTEST_ARGS)
+	@TMPDIR=$$(scripts/test-tmp) $(VENVLOWEST)/bin/pytest tests/storage -m 'not spark' $(PYTEST_ARGS)
+
+.PHONY: test-newest
+test-newest: java venv-newest ## Iceberg on the newest of everything, in an environment without Paimon
+	@TMPDIR=$$(scripts/test-tmp) PWC_PLACES=iceberg-sqlite $(VENVNEWEST)/bin/pytest $(ON_NEWEST) $(NEWS_OF_OTHERS) $(PYTEST_ARGS)
+
+.PHONY: dist
+dist: java $(READY) ## Build wheel and sdist into dist/, check them, install them into empty environments and run the README there
+	@rm -rf dist
+	@$(VENV)/bin/python -m build --quiet
+	@$(VENV)/bin/twine check --strict dist/*
+	@$(VENV)/bin/pytest integration/wheel $(PYTEST_ARGS)
+
 .PHONY: integration
 integration: test-minio ## The whole S3 suite and long runs on a real MinIO server (built from source once unless Docker is there)
-	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop --ignore=integration/wheel $(PYTEST_ARGS)
 
 .PHONY: test-minio
 test-minio: java $(READY) ## Only the S3 suite, on MinIO
@@ -393,6 +439,6 @@ screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real 
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
-	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) $(VENVLOWEST) $(VENVNEWEST) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf spark-warehouse metastore_db derby.log $(TIMES) docs/.*.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

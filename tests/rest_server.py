@@ -18,12 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
-from pypaimon.common.file_io import FileIO
-from pypaimon.common.json_util import JSON
-from pypaimon.common.options import Options
-from pypaimon.schema.schema import Schema
-from pypaimon.schema.schema_manager import SchemaManager
-
 from tests.support.serving import ServingInside
 
 __all__ = ["RestCatalogServer"]
@@ -201,6 +195,13 @@ class RestCatalogServer(ServingInside):
         name = body["identifier"]["object"]
         if name in database.tables:
             raise _RefusalError(409, f"Table {database.name}.{name} already exists.", kind="TABLE", name=name)
+        # Not at the top: the tests of other formats run where Paimon is not installed.
+        from pypaimon.common.file_io import FileIO
+        from pypaimon.common.json_util import JSON
+        from pypaimon.common.options import Options
+        from pypaimon.schema.schema import Schema
+        from pypaimon.schema.schema_manager import SchemaManager
+
         path = self._database_path(database) / name
         schemas = SchemaManager(FileIO.get(str(path), Options({})), str(path))
         created = schemas.create_table(JSON.from_json(json.dumps(body["schema"]), Schema))

@@ -18,6 +18,8 @@ class StoreKind:
     protocol: str
     package: str | None = None
     """What has to be installed for it. None: fsspec has it."""
+    extra: str | None = None
+    """The extra of this package that brings it."""
     aliases: tuple[str, ...] = ()
     """Other schemes for the same."""
     listed_as: str | None = None
@@ -28,12 +30,12 @@ KINDS = {
     kind.protocol: kind
     for kind in (
         StoreKind(LOCAL, aliases=("local",)),
-        StoreKind("s3", "s3fs", aliases=("s3a", "s3n")),
-        StoreKind("gs", "gcsfs", aliases=("gcs",)),
-        StoreKind("abfs", "adlfs"),
-        StoreKind("abfss", "adlfs", listed_as="abfs"),
-        StoreKind("az", "adlfs"),
-        StoreKind("adl", "adlfs"),
+        StoreKind("s3", "s3fs", "s3", aliases=("s3a", "s3n")),
+        StoreKind("gs", "gcsfs", "gcs", aliases=("gcs",)),
+        StoreKind("abfs", "adlfs", "azure"),
+        StoreKind("abfss", "adlfs", "azure", listed_as="abfs"),
+        StoreKind("az", "adlfs", "azure"),
+        StoreKind("adl", "adlfs", "azure"),
         StoreKind("memory"),
     )
 }

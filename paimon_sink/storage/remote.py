@@ -229,8 +229,10 @@ def _filesystem(protocol: str, root: str, settings: StorageSettings) -> Any:
     try:
         cls = fsspec.get_filesystem_class(kind.listed_as or protocol)
     except ImportError as error:
-        package = kind.package or protocol
-        raise StorageError(f"{protocol}:// needs the package {package}: pip install {package}") from error
+        raise StorageError(
+            f"{protocol}:// needs the package {kind.package or protocol}, which is not installed. Run "
+            f"pip install 'paimon-sink[{kind.extra or 'all'}]' on the driver and on every executor."
+        ) from error
     if protocol == "s3":
         keep_out_of_logs(settings)
         fs = cls(**settings.s3fs_arguments())

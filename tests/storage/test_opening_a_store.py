@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from importlib.util import find_spec
 from typing import Any
 
 import fsspec
@@ -53,20 +52,20 @@ def test_all_names_of_s3_are_one_and_keys_stay_as_they_are(location: str) -> Non
     assert open_store(location, StorageSettings()).root == "s3://b/a%20b"
 
 
-def test_a_missing_package_comes_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "package", "extra"),
+    [("s3", "s3fs", "s3"), ("s3a", "s3fs", "s3"), ("gs", "gcsfs", "gcs"), ("gcs", "gcsfs", "gcs")]
+    + [(scheme, "adlfs", "azure") for scheme in ("abfs", "abfss", "az", "adl")],
+)
+def test_a_missing_package_comes_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, package: str, extra: str
+) -> None:
     def not_installed(protocol: str) -> Any:
-        raise ImportError("Please install gcsfs to access Google Storage")
+        raise ImportError(f"Install {package}")
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", not_installed)
 
-    with pytest.raises(StorageError, match="pip install gcsfs"):
-        open_store("gs://bucket/lake", StorageSettings())
-
-
-@pytest.mark.skipif(find_spec("adlfs") is not None, reason="the package is installed")
-@pytest.mark.parametrize("scheme", ["abfs", "abfss", "az"])
-def test_every_name_of_azure_is_known(scheme: str) -> None:
-    with pytest.raises(StorageError, match=f"{scheme}:// needs the package adlfs: pip install adlfs"):
+    with pytest.raises(StorageError, match=rf"needs the package {package}, .*pip install 'paimon-sink\[{extra}\]'"):
         open_store(f"{scheme}://container@account.dfs.core.windows.net/lake", StorageSettings())
 
 

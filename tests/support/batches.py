@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,15 +14,15 @@ from paimon_sink.commit.fold import fold
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.contract import Table
-from paimon_sink.formats.paimon.schemas import SchemaFiles
-from paimon_sink.formats.paimon.snapshots import SnapshotFiles
-from paimon_sink.formats.paimon.table import PaimonTable
 from paimon_sink.formats.registry import parse_options
 from paimon_sink.formats.values import Plan
 from paimon_sink.spark.writers import PwcCommitMessage
 from paimon_sink.storage.store import Store
 from tests.support.clock import FakeClock
 from tests.support.lake import Lake
+
+if TYPE_CHECKING:
+    from paimon_sink.formats.paimon.table import PaimonTable
 
 __all__ = ["coordinator", "of_query", "opened", "path_in", "plan", "sealed", "sink_options", "through", "write_plan"]
 
@@ -75,6 +75,11 @@ def path_in(lake: Lake, *parts: str) -> str:
 
 def through(table: Table, store: Store) -> PaimonTable:
     """The same table, with schemas, snapshots and deletions going through another store."""
+    # Not at the top: the tests of other formats run where Paimon is not installed.
+    from paimon_sink.formats.paimon.schemas import SchemaFiles
+    from paimon_sink.formats.paimon.snapshots import SnapshotFiles
+    from paimon_sink.formats.paimon.table import PaimonTable
+
     assert isinstance(table, PaimonTable)
     return PaimonTable.of(
         table.native,

@@ -89,7 +89,6 @@ def _run(errand: Errand, start: Any, told: Connection) -> None:
 
 
 def _commit_all(lake: Lake, errand: Errand) -> Report:
-    from tests.support import foreign
     from tests.support.engines import other_engine
     from tests.support.lake import rows
 
@@ -101,6 +100,8 @@ def _commit_all(lake: Lake, errand: Errand) -> Report:
                 report.acknowledged.append(len(lake.files_of([lake.write()])))
                 continue
             if errand.writer == "pypaimon":
+                from tests.support import foreign
+
                 foreign.append(lake, rows(row), commit_user=errand.commit_user, identifier=number)
             elif errand.writer == "pyiceberg":
                 other_engine(lake).append_beside(rows(row))

@@ -52,5 +52,5 @@ CAPABILITIES = Capabilities(
 FORMAT = RegisteredFormat(
     capabilities=CAPABILITIES,
     implementation="paimon_sink.formats.paimon.format:PaimonFormat",
-    install="paimon-sink",
+    install="paimon-sink[paimon]",
 )
