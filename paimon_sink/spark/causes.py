@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from paimon_sink.core import errors
 from paimon_sink.core.errors import PwcError, RefusedError
 
-__all__ = ["cause_of"]
+__all__ = ["RAISED_HERE", "cause_of"]
+
+RAISED_HERE = "Where it was raised:"
+"""The line between our sentence and the traceback, which follows it."""
 
 _SPARKS = ("pyspark.", "py4j.")
 """Whose messages hold tracebacks of other processes. Anybody else's may hold any text."""
@@ -26,6 +29,7 @@ _RAISED = re.compile(
 )
 _SENTENCE_ENDS = re.compile(
     r"\s+SQLSTATE: [0-9A-Z]{5}\b"
+    rf"|\n{re.escape(RAISED_HERE)}\n"
     r"|\n\s*at [\w.$]+[(/]"
     r"|\n+Driver stacktrace:"
     r"|\n=== Streaming Query ===\n"

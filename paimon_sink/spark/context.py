@@ -75,6 +75,11 @@ def called_by_planner() -> bool:
     return frame is not None and frame.f_globals.get("__name__") == _PLANNER
 
 
+def in_worker() -> bool:
+    """Whether Spark called us in a worker of its own, which it ends when we raise. Should its names change: no."""
+    return _worker_frame() is not None
+
+
 def to_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches of a task. Raises ``BrokenOffError`` when there were to be more of them.
 
@@ -94,10 +99,15 @@ def _input_is_closed() -> bool:
 
     Outside a worker of Spark, or should Spark's own names change: no. Then the files stay, for others to clean up.
     """
+    frame = _worker_frame()
+    if frame is None:
+        return False
+    source: Any = frame.f_locals[_INPUT]
+    return hasattr(source, "peek") and not source.peek(1)
+
+
+def _worker_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == _WORKER and _INPUT in frame.f_locals:
-            source: Any = frame.f_locals[_INPUT]
-            return hasattr(source, "peek") and not source.peek(1)
+    while frame is not None and not (frame.f_code.co_name == _WORKER and _INPUT in frame.f_locals):
         frame = frame.f_back
-    return False
+    return frame

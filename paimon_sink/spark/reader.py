@@ -20,6 +20,7 @@ from paimon_sink.read.where import check_session
 from paimon_sink.spark.context import current_task, parallelism, session_setting
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
+from paimon_sink.spark.sentence import sentence_first
 
 __all__ = ["PwcReader", "TaskPartition", "check_columns", "read_partition"]
 
@@ -46,10 +47,12 @@ class PwcReader(ds.DataSourceReader):
         self._field_ids = field_ids or {}
 
     def partitions(self) -> list[ds.InputPartition]:
-        scan = Scan.open(open_table(self._options.table), self._options.read)
-        scan.check_unchanged({name: self._field_ids[name] for name in self._schema.names if name in self._field_ids})
-        check_columns(self._options, self._schema, scan)
-        return [TaskPartition(task) for task in scan.tasks(parallelism=parallelism())]
+        known = {name: self._field_ids[name] for name in self._schema.names if name in self._field_ids}
+        with sentence_first():
+            scan = Scan.open(open_table(self._options.table), self._options.read)
+            scan.check_unchanged(known)
+            check_columns(self._options, self._schema, scan)
+            return [TaskPartition(task) for task in scan.tasks(parallelism=parallelism())]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, self._schema, partition)
@@ -71,12 +74,13 @@ def read_partition(options: Options, schema: StructType, partition: ds.InputPart
     cheapen_worker_reuse()
     assert isinstance(partition, TaskPartition)
     task, label = partition.task, options.table.label
-    # Tasks know the session's settings; the process that plans does not.
-    check_session(task.conditions, session_setting, table=label)
-    expected = _as_spark_reads(arrow_schema(schema, table=label))
-    names = _asked(options, schema, task.schema, case_sensitive=current_task().case_sensitive)
-    for batch in rows(open_table(options.table), task, names):
-        yield as_schema(batch, expected, names)
+    with sentence_first():
+        # Tasks know the session's settings; the process that plans does not.
+        check_session(task.conditions, session_setting, table=label)
+        expected = _as_spark_reads(arrow_schema(schema, table=label))
+        names = _asked(options, schema, task.schema, case_sensitive=current_task().case_sensitive)
+        for batch in rows(open_table(options.table), task, names):
+            yield as_schema(batch, expected, names)
 
 
 def _asked(options: Options, schema: StructType, columns: pa.Schema, *, case_sensitive: bool) -> list[str]:

@@ -16,6 +16,7 @@ from paimon_sink.spark.context import called_by_planner, directory_of_driver
 from paimon_sink.spark.reader import PwcReader
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import spark_schema
+from paimon_sink.spark.sentence import sentence_first
 from paimon_sink.spark.stream_reader import (
     PwcStreamReader,
     RefusedStreamReader,
@@ -42,8 +43,9 @@ class PwcDataSource(DataSource):
         return "pwc"
 
     def schema(self) -> StructType:
-        self._refuse_catalog_table()
-        scan = self._opened()
+        with sentence_first():
+            self._refuse_catalog_table()
+            scan = self._opened()
         # Spark hands this object on to the reader, or makes another where a user wrote the schema down.
         self._field_ids = dict(scan.snapshot.field_ids)
         self._frame = Frame(scan.snapshot.schema_id, scan.snapshot.newest_schema_id)
@@ -63,7 +65,8 @@ class PwcDataSource(DataSource):
             return opened_columns(self._parsed(Purpose.STREAM_READ))
 
     def reader(self, schema: StructType) -> PwcReader:
-        return PwcReader(self._parsed(Purpose.READ), schema, self._field_ids)
+        with sentence_first():
+            return PwcReader(self._parsed(Purpose.READ), schema, self._field_ids)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         try:
@@ -74,16 +77,18 @@ class PwcDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> PwcBatchWriter:
         cheapen_worker_reuse()
-        writer = PwcBatchWriter(self._parsed(Purpose.BATCH_WRITE), schema, overwrite)
-        if called_by_planner():
-            writer.check_plan()
+        with sentence_first():
+            writer = PwcBatchWriter(self._parsed(Purpose.BATCH_WRITE), schema, overwrite)
+            if called_by_planner():
+                writer.check_plan()
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> PwcStreamWriter:
         cheapen_worker_reuse()
-        writer = PwcStreamWriter(self._parsed(Purpose.STREAM_WRITE), schema, overwrite)
-        if called_by_planner():
-            writer.check_plan()
+        with sentence_first():
+            writer = PwcStreamWriter(self._parsed(Purpose.STREAM_WRITE), schema, overwrite)
+            if called_by_planner():
+                writer.check_plan()
         return writer
 
     def _parsed(self, purpose: Purpose) -> Options:

@@ -27,6 +27,7 @@ from paimon_sink.formats.values import NEWEST
 from paimon_sink.read.scan import Scan
 from paimon_sink.spark.context import parallelism
 from paimon_sink.spark.reader import TaskPartition, check_columns, read_partition
+from paimon_sink.spark.sentence import sentence_first
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import ReadLimit
@@ -76,19 +77,22 @@ class PwcStreamReader(ds.DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxFiles(self._options.follow.max_files or _MAX_FILES)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._enumerator.bound()
+        with sentence_first():
+            self._enumerator.bound()
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
         """Spark 4.1 asks without arguments, and takes all there is."""
-        if start is None:
-            return self._all_there_is().encode()
-        begin = Offset.decode(start)
-        end = self._enumerator.latest(begin, NO_LIMITS if isinstance(limit, ReadAllAvailable) else self._limits)
+        with sentence_first():
+            if start is None:
+                return self._all_there_is().encode()
+            begin = Offset.decode(start)
+            end = self._enumerator.latest(begin, NO_LIMITS if isinstance(limit, ReadAllAvailable) else self._limits)
         # Spark compares the texts: where nothing is new, the same comes back.
         return start if end == begin else end.encode()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return self._enumerator.report()
+        with sentence_first():
+            return self._enumerator.report()
 
     def _all_there_is(self) -> Offset:
         """From what Spark planned last. It plans an empty range with a restart, and nothing where a stream is new."""
@@ -103,20 +107,22 @@ class PwcStreamReader(ds.DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ------------------------------------------------------------ what is in one
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ds.InputPartition]:
-        finish = Offset.decode(end)
-        if finish is None:
-            return []
-        self._seen = finish
-        tasks = self._enumerator.tasks(Offset.decode(start), finish, parallelism=parallelism())
+        with sentence_first():
+            finish = Offset.decode(end)
+            if finish is None:
+                return []
+            self._seen = finish
+            tasks = self._enumerator.tasks(Offset.decode(start), finish, parallelism=parallelism())
         return [TaskPartition(task) for task in tasks]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, self._schema, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        done = Offset.decode(end)
-        if done is not None:
-            self._enumerator.commit(done)
+        with sentence_first():
+            done = Offset.decode(end)
+            if done is not None:
+                self._enumerator.commit(done)
 
 
 class RefusedStreamReader(ds.DataSourceStreamReader):
@@ -126,16 +132,20 @@ class RefusedStreamReader(ds.DataSourceStreamReader):
         self._error = error
 
     def initialOffset(self) -> NoReturn:
-        raise self._error
+        self._refuse()
 
     def latestOffset(self, *_: object) -> NoReturn:
-        raise self._error
+        self._refuse()
 
     def partitions(self, start: object, end: object) -> NoReturn:
-        raise self._error
+        self._refuse()
 
     def read(self, partition: ds.InputPartition) -> NoReturn:
-        raise self._error
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        with sentence_first():
+            raise self._error
 
 
 def opened_columns(options: Options) -> Scan:

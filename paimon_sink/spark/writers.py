@@ -19,6 +19,7 @@ from paimon_sink.sink import Sink
 from paimon_sink.spark.context import current_task, session_setting, to_the_end
 from paimon_sink.spark.reuse import cheapen_worker_reuse
 from paimon_sink.spark.schema import arrow_schema
+from paimon_sink.spark.sentence import sentence_first
 from paimon_sink.write.gather import gathered
 
 if TYPE_CHECKING:
@@ -55,13 +56,9 @@ class _Writer:
         cheapen_worker_reuse()
         # Batches are small where Spark ends them by rows.
         batches = gathered(to_the_end(iterator))
-        schema, task = self._arrow_schema(), current_task()
-        try:
+        with sentence_first():
+            schema, task = self._arrow_schema(), current_task()
             message = self._sink.write(batches, schema=schema, task=task, setting_of=session_setting)
-        except PwcError as error:
-            # Spark prints every frame above the sentence, which is what its user needs.
-            log.debug("A task of a write to %s failed", self._sink.options.table.label, exc_info=True)
-            raise error.with_traceback(None)  # noqa: B904 - it is the same error
         return PwcCommitMessage(message.to_bytes())
 
     def _arrow_schema(self) -> pa.Schema:
@@ -83,7 +80,8 @@ class PwcStreamWriter(_Writer, DataSourceStreamArrowWriter):
     _is_stream = True
 
     def commit(self, messages: Messages, batchId: int) -> None:
-        self._sink.commit(_unwrap(messages), batchId)
+        with sentence_first():
+            self._sink.commit(_unwrap(messages), batchId)
 
     def abort(self, messages: Messages, batchId: int) -> None:
         self._abort(messages, batchId)
@@ -93,7 +91,8 @@ class PwcBatchWriter(_Writer, DataSourceArrowWriter):
     """Writes one batch job."""
 
     def commit(self, messages: Messages) -> None:
-        self._sink.commit(_unwrap(messages))
+        with sentence_first():
+            self._sink.commit(_unwrap(messages))
 
     def abort(self, messages: Messages) -> None:
         self._abort(messages, None)

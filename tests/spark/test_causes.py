@@ -24,6 +24,7 @@ from paimon_sink.errors import (
     TableNotFoundError,
     cause_of,
 )
+from paimon_sink.spark.causes import RAISED_HERE
 from tests.spark.faulty import DropsItsTable
 from tests.spark.support import Checkpoint, Source, lake_options, save
 from tests.support.lake import Lake
@@ -133,6 +134,17 @@ def test_one_that_is_ours_is_its_own_cause() -> None:
     assert cause_of(error) is error
 
 
+def test_a_traceback_below_the_sentence_is_no_part_of_it() -> None:
+    error = raised(OptionError(SENTENCES))
+    error.add_note(f"{RAISED_HERE}\n{trace_of(error)}")
+    words = "[X] Failed to create Python data source instance: "
+
+    whole = f"{words}{''.join(traceback.format_exception_only(error))} SQLSTATE: 38000"
+    cut_short = whole[: whole.index("Traceback")]
+
+    assert [str(cause_of(sparks(text))) for text in (whole, cut_short)] == [SENTENCES, SENTENCES]
+
+
 def test_the_outermost_of_ours_is_told() -> None:
     inner = raised(TableNotFoundError("There is no table."))
     outer = raised(TableChangedError("The table was dropped."), because=inner)
@@ -233,6 +245,67 @@ def test_a_batch_job_tells_why_it_failed_in_planning_in_a_task_and_in_its_commit
     assert str(task).endswith("Filter or fill it.")
     assert type(commit) is TableChangedError
     assert str(commit) == str(TableChangedError.dropped("sales.orders"))
+
+
+def lines_above_our_sentence(failed: BaseException) -> int:
+    """How many lines a person reads before it, in what Spark shows of the error."""
+    shown, ours = str(failed), str(cause_of(failed))
+    assert shown.count("Traceback") >= 1, "the traceback is there too, for whoever mends the package"
+    return shown[: shown.index(ours)].strip().count("\n")
+
+
+@pytest.mark.spark
+@pytest.mark.everywhere
+@pytest.mark.smoke
+def test_our_sentence_comes_before_the_traceback_in_a_batch_job(spark: SparkSession, local_lake: Lake) -> None:
+    spark.dataSource.register(DropsItsTable)
+    save(rows(spark), local_lake)
+
+    planning = failure(rows(spark), local_lake, bogus="1")
+    task = failure(rows(spark, "cast(null AS string)"), local_lake)
+    commit = failure(rows(spark), local_lake, sink=DropsItsTable.name())
+    with pytest.raises(Exception) as read:  # noqa: PT011 - its class is Spark's to choose
+        spark.read.format("pwc").options(**lake_options(local_lake, versionAsOf="99")).load().collect()
+
+    # Spark has a line of its own above what came of a task.
+    assert [lines_above_our_sentence(failed) for failed in (planning, commit, read.value)] == [0, 0, 0]
+    assert lines_above_our_sentence(task) <= 1
+
+
+@pytest.mark.spark
+@pytest.mark.smoke
+def test_our_sentence_comes_before_the_traceback_in_a_stream(
+    spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    source.add(range(5))
+    checkpoint.run(source.stream(spark), lake_options(local_lake, commitUser="nightly"))
+    planned = Checkpoint(tmp_path / "bogus").start(source.stream(spark), lake_options(local_lake, bogus="1"))
+    taken = Checkpoint(tmp_path / "taken").start(source.stream(spark), lake_options(local_lake, commitUser="nightly"))
+    too_far = spark.readStream.format("pwc").options(**lake_options(local_lake, startingVersion="99")).load()
+    reading = too_far.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "noop")).start()
+
+    above = []
+    for query in (planned, taken, reading):
+        with pytest.raises(StreamingQueryException) as ended:
+            query.awaitTermination()
+        above.append(lines_above_our_sentence(ended.value))
+
+    assert above == [0, 0, 0]
+
+
+@pytest.mark.spark
+def test_a_users_function_that_fails_later_in_the_same_session_keeps_its_traceback(
+    spark: SparkSession, local_lake: Lake
+) -> None:
+    def broken(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise ValueError("of the user's own")
+
+    save(rows(spark), local_lake)
+    failure(rows(spark, "cast(null AS string)"), local_lake)
+    with pytest.raises(Exception, match="of the user's own") as failed:
+        rows(spark).mapInArrow(broken, "id long, day string").collect()
+
+    assert "in broken" in str(failed.value)
 
 
 @pytest.mark.spark
