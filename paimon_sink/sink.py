@@ -23,7 +23,8 @@ from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.fold import fold, fold_job
 from paimon_sink.core.clock import Moment, SystemClock
 from paimon_sink.core.columns import alike
-from paimon_sink.core.errors import PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.errors import MessageError, OptionError, PwcError, TableChangedError, TableNotFoundError
+from paimon_sink.core.events import CommitListener
 from paimon_sink.core.evolve import Change, Rules, accepted, after, needed_changes
 from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.options import Options, Purpose
@@ -37,6 +38,11 @@ from paimon_sink.maintain.after_commit import post_commit_maintenance
 from paimon_sink.maintain.quarantine import Quarantine
 from paimon_sink.maintain.quarantine_plan import check_quarantine, extend_quarantine, rules_of, written_columns
 from paimon_sink.maintain.replace import Replacement, Replacing, check_only_overwrites, only_such_rows, replaced_rows
+from paimon_sink.route.outbox import Routes
+from paimon_sink.route.plan import RoutedColumns, check_routes
+from paimon_sink.route.tables import Tables
+from paimon_sink.route.task import write_routed
+from paimon_sink.route.tidy import tidy_home
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
 
@@ -79,6 +85,9 @@ class Sink:
         Whether case matters is known only to the tasks.
         """
         check_listeners(self.options.listeners, self.options.table)
+        if self.options.is_routed:
+            check_routes(self.options, schema, overwrite=self.overwrite)
+            return
         check_only_overwrites(
             self.options.commit.replace_where, overwrite=self.overwrite, table=self.options.table.label
         )
@@ -156,6 +165,18 @@ class Sink:
         ``setting_of`` tells the settings of its session, on which the meaning of a condition may depend.
         """
         task = task or TaskSettings()
+        if self.options.is_routed:
+            columns = RoutedColumns.of(
+                self.options, schema, overwrite=self.overwrite, case_sensitive=task.case_sensitive
+            )
+            return write_routed(
+                batches,
+                options=self.options,
+                columns=columns,
+                task=task,
+                batch_id=task.batch_id if self.is_stream else None,
+                planned=self.planned,
+            )
         written = written_columns(self.options, schema, overwrite=self.overwrite, case_sensitive=task.case_sensitive)
         where = self.options.commit.replace_where
         check_only_overwrites(where, overwrite=self.overwrite, table=self.options.table.label)
@@ -194,6 +215,7 @@ class Sink:
         plan = self._plan(messages, batch_id)
         if plan is None:
             return None
+        self._check_kind(plan)
         coordinator = self._coordinator()
         target_bytes = self.options.write.target_file_size_bytes
         where = self.options.commit.replace_where
@@ -204,6 +226,8 @@ class Sink:
             outcome = Replacing(coordinator, Replacement.of(coordinator.table, where), target_bytes).commit(plan)
         if outcome.snapshot_id is not None and not outcome.already_committed:
             post_commit_maintenance(coordinator.table, self.options.upkeep, plan, target_bytes=target_bytes)
+            if self.options.is_routed:
+                tidy_home(coordinator.table, plan)
         return outcome
 
     def _plan(self, messages: Messages, batch_id: int | None) -> Plan | None:
@@ -214,6 +238,17 @@ class Sink:
             )
         assert batch_id is not None, "a stream numbers its batches"
         return fold(messages, table=table, options=options, batch_id=batch_id, overwrite=self.overwrite)
+
+    def _check_kind(self, plan: Plan) -> None:
+        """Tasks and driver have the same options, or rows would be lost that only the tasks knew of."""
+        if self.options.is_routed and self.overwrite:
+            raise OptionError("routeColumn: only appends are routed. Nothing was committed.")
+        if bool(plan.routed if not self.options.is_routed else plan.files):
+            raise MessageError(
+                f"The commit messages of a batch of {self.options.table.label} are of tasks with other options: "
+                "routeColumn is set for them or for the driver, and not for both. Nothing was committed. Run all of "
+                "it with the same options."
+            )
 
     def abort(self, messages: Messages, batch_id: int | None = None) -> None:
         """Clean up after a failure. It must not hide the failure, so its own troubles are only logged."""
@@ -227,19 +262,26 @@ class Sink:
         except (PwcError, OSError) as error:
             log.warning("Left the files of an aborted write to %s behind: %s", self.options.table.label, error)
 
+    @property
+    def _policy(self) -> Policy:
+        commit = self.options.commit
+        return Policy(
+            on_rewind=commit.on_rewind,
+            on_ledger_lost=commit.on_ledger_lost,
+            takeover=commit.takeover,
+            ledger_retention_ms=commit.ledger_retention_ms,
+        )
+
     def _coordinator(self) -> Coordinator:
         options = self.options
+        if options.is_routed:
+            return self._home_coordinator()
         try:
             # What is done after the commit may write, too.
             table = open_table(options.table, compression=options.write.compression)
         except TableNotFoundError as error:
             raise TableChangedError.dropped(options.table.label) from error
-        policy = Policy(
-            on_rewind=options.commit.on_rewind,
-            on_ledger_lost=options.commit.on_ledger_lost,
-            takeover=options.commit.takeover,
-            ledger_retention_ms=options.commit.ledger_retention_ms,
-        )
+        policy = self._policy
         return Coordinator(
             table,
             policy,
@@ -249,3 +291,22 @@ class Sink:
             listeners=load_listeners(options.listeners, options.table, table),
             outboxes=Quarantine(table, options.table, options.quarantine, policy),
         )
+
+    def _home_coordinator(self) -> Coordinator:
+        """Of a write whose rows choose their tables. Listeners and upkeep are those of the tables."""
+        options = self.options
+        try:
+            home = Tables(options).home()
+        except TableNotFoundError as error:
+            raise TableChangedError.dropped(options.table.label) from error
+        policy = self._policy
+        return Coordinator(
+            home,
+            policy,
+            options.commit.snapshot_properties,
+            outboxes=Routes(home, options, policy, load_listeners=_listeners_of),
+        )
+
+
+def _listeners_of(options: Options, table: Table) -> Mapping[str, CommitListener]:
+    return load_listeners(options.listeners, options.table, table)

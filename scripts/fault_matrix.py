@@ -142,6 +142,18 @@ SECTIONS: dict[str, dict[int, str]] = {
         92: "The quarantine cannot be written to for a while.",
         93: "Quarantined rows are written again: twice, by two at once, dying in between.",
     },
+    "One stream into many tables": {
+        94: "The driver dies at each step from the manifest to the last table; a job does, with an identifier or none.",
+        95: "A replay routes or judges otherwise than the first try, or has another number of tasks.",
+        96: "The answer of a put is lost, of the home or of a table; it comes late; a zombie goes on.",
+        97: "Two streams on one home; the home cannot be written to; a new checkpoint; a long silence.",
+        98: "The manifest, or a file that it names, is gone or damaged; a message lies.",
+        99: "Cleaning and expiry while tables lack the batch.",
+        100: "A table is dropped, or dropped and made anew, before the put or before its delivery.",
+        101: "A table refuses the batch; a task dies, breaks off or never reports; too many bad rows.",
+        102: "Routes that are no table, or too many, or may not be chosen.",
+        103: "The home is rolled back, with its tables or without them; a table is.",
+    },
 }
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"

@@ -35,10 +35,12 @@ ROOMS: dict[str, set[str]] = {
     # A compaction is a write and a commit: it uses the same tasks and the same coordinator as everybody.
     "maintain": {"write", "commit", "read", "formats", "storage", "core"},
     "listen": {"formats", "storage", "core"},
+    # One stream into many tables: it writes and commits as everybody does, into each of them.
+    "route": {"write", "commit", "maintain", "formats", "storage", "core"},
     # The composition of a writer from its options, for Spark and for whoever has none.
-    "sink": {"write", "commit", "maintain", "listen", "formats", "core"},
+    "sink": {"route", "write", "commit", "maintain", "listen", "formats", "core"},
     "spark": {"sink", "write", "commit", "read", "follow", "maintain", "listen", "formats", "storage", "core"},
-    "cli": {"", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
+    "cli": {"", "route", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     # The contract suite, for whoever tests a format. No room may import it.
     "testing": {"sink", "commit", "formats", "storage", "core"},
     "": {"spark", "listen", "core"},

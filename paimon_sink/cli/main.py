@@ -74,6 +74,8 @@ for _command in (
                 "Rewrite the small files of a table into few large ones, with the same rows, in one snapshot."),
     LazyCommand("delete", "paimon_sink.cli.maintain.delete",
                 "Delete the rows that meet a condition; with --yes, else they are counted."),
+    LazyCommand("deliver", "paimon_sink.cli.maintain.deliver",
+                "Bring what the routed batches of a home owe into the tables that lack it, each batch once."),
     LazyCommand("demo", "paimon_sink.cli.demo.command",
                 "Stream into a local table, kill the driver in the middle, restart it, and count the rows."),
     LazyCommand("expire", "paimon_sink.cli.maintain.expire",

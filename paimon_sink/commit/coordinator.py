@@ -142,8 +142,10 @@ class Coordinator:
             check_batch(messages, batch_id)
         self.table.commits.check_files(files)
         kept = self._kept_by(messages)
-        if (files or kept) and not self._may_hold(commit_user, batch_id):
+        routed = [part for message in messages if message is not None for part in message.routed]
+        if (files or kept or routed) and not self._may_hold(commit_user, batch_id):
             self.table.files.drop([*(file.path for file in files), *kept])
+            self.outboxes.aborted(routed)
 
     def _kept_by(self, messages: Sequence[TaskMessage | None]) -> list[str]:
         """Where the tasks that reported keep bad rows."""

@@ -19,6 +19,8 @@ from paimon_sink.core.properties import (
     QUARANTINE,
     QUARANTINED,
     QUERY_ID,
+    ROUTED,
+    ROUTED_TABLES,
     ROWS,
     ROWS_SENT,
     SMALL_FILES,
@@ -84,14 +86,26 @@ def batch_figures(plan: Plan, *, commit_id: str, attempt: int, target_file_bytes
         figures[BATCH_ID] = str(plan.batch_id)
     if plan.query_id is not None:
         figures[QUERY_ID] = plan.query_id
-    return {**figures, **_rejections(plan)}
+    return {**figures, **_routes(plan), **_rejections(plan)}
 
 
 def delivery_figures(plan: Plan, entry: LedgerEntry | None) -> dict[str, str]:
     """Where its bad rows go, which come first of what it owes."""
-    if not plan.rejected or entry is None or entry.outbox is None or not entry.outbox.parts:
+    if entry is None or entry.outbox is None or not entry.outbox.parts or not (plan.rejected or plan.routed):
         return {}
-    return {QUARANTINE: entry.outbox.parts[0].table, OUTBOX_NUMBER: str(entry.outbox.number)}
+    number = {OUTBOX_NUMBER: str(entry.outbox.number)}
+    return {QUARANTINE: entry.outbox.parts[0].table, **number} if plan.rejected else number
+
+
+def _routes(plan: Plan) -> dict[str, str]:
+    """Of a batch whose rows chose their tables."""
+    if not plan.routed:
+        return {}
+    return {
+        ROUTED: str(plan.rows_routed),
+        ROUTED_TABLES: str(len(plan.routed)),
+        ROWS_SENT: str(plan.rows + plan.rows_routed),
+    }
 
 
 def _rejections(plan: Plan) -> dict[str, str]:
@@ -101,7 +115,7 @@ def _rejections(plan: Plan) -> dict[str, str]:
         return {}
     bad = sum(rules.values())
     return {
-        ROWS_SENT: str(plan.rows + bad),
+        ROWS_SENT: str(plan.rows + plan.rows_routed + bad),
         QUARANTINED: str(bad),
         **{f"{QUARANTINED}.{rule.replace(' ', '-')}": str(count) for rule, count in rules.items()},
     }

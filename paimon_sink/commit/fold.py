@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
-from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.messages import DataFile, RoutedFiles, TaskMessage
 from paimon_sink.core.option_groups import CommitOptions
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import CommitKind, Plan, PlannedOn
@@ -50,8 +50,8 @@ def fold_job(
     else:
         commit_user = "-".join(filter(None, (options.commit_user, unique_id)))
     identifier = options.commit_identifier
-    if identifier is None and any(message.rejected is not None for message in reported):
-        # Its bad rows are owed to another table, and what is owed stands in the ledger.
+    if identifier is None and any(message.rejected is not None or message.routed for message in reported):
+        # Its rows are owed to other tables, and what is owed stands in the ledger.
         identifier = 0
     return _plan(
         reported,
@@ -161,13 +161,45 @@ def check_batch(messages: Sequence[TaskMessage | None], batch_id: int) -> None:
 
 
 def least_watermark(messages: Iterable[TaskMessage]) -> int | None:
-    """How far all tasks have come that saw an event time. An idle one holds nobody back."""
-    return min((message.watermark_ms for message in messages if message.watermark_ms is not None), default=None)
+    """How far all tasks have come that saw an event time, in all their tables. An idle one holds nobody back."""
+    found = list(messages)
+    marks = [message.watermark_ms for message in found]
+    marks += [part.watermark_ms for message in found for part in message.routed]
+    return min((mark for mark in marks if mark is not None), default=None)
 
 
 def written_files(messages: Sequence[TaskMessage | None]) -> tuple[DataFile, ...]:
     """The files of the tasks that reported, each inside the table."""
-    files = tuple(file for message in messages if message is not None for file in message.files)
+    return _inside(file for message in messages if message is not None for file in message.files)
+
+
+def routed_files(messages: Sequence[TaskMessage | None]) -> tuple[RoutedFiles, ...]:
+    """What the tasks that reported wrote into the tables that rows chose, a table once, in the order of their names."""
+    found: dict[str, list[RoutedFiles]] = {}
+    for message in messages:
+        for part in () if message is None else message.routed:
+            found.setdefault(part.table, []).append(part)
+    return tuple(_one_table(table, found[table]) for table in sorted(found))
+
+
+def _one_table(table: str, parts: Sequence[RoutedFiles]) -> RoutedFiles:
+    identities = {part.table_identity for part in parts}
+    if len(identities) > 1:
+        raise TableChangedError(
+            f"Cannot commit to {table}: the table was dropped and created again while the tasks were writing. "
+            "Nothing was committed. Restart the query, or run the job again, to write into the new table."
+        )
+    return RoutedFiles(
+        table,
+        identities.pop(),
+        frozenset().union(*(part.schema_ids for part in parts)),
+        _once(_inside(file for part in parts for file in part.files)),
+        min((part.watermark_ms for part in parts if part.watermark_ms is not None), default=None),
+    )
+
+
+def _inside(found: Iterable[DataFile]) -> tuple[DataFile, ...]:
+    files = tuple(found)
     for file in files:
         if file.path != posixpath.normpath(file.path) or file.path.startswith(("/", "../")) or file.path in (".", ".."):
             raise MessageError(
@@ -188,10 +220,10 @@ def _plan(
     in_any_order: bool = False,
 ) -> Plan:
     """The one place where plans are made."""
-    files = written_files(messages)
-    doubled = [path for path, count in Counter(file.path for file in files).items() if count > 1]
-    if doubled:
-        raise MessageError(f"Two commit messages name the same file {doubled[0]!r}. Nothing was committed.")
+    files = _once(written_files(messages))
+    routed = routed_files(messages)
+    if (files and routed) or (routed and kind is not CommitKind.APPEND):
+        raise MessageError("The commit messages are of writers with different options. Nothing was committed.")
     return Plan(
         commit_user=commit_user,
         batch_id=batch_id,
@@ -205,7 +237,15 @@ def _plan(
         watermark_ms=least_watermark(messages),
         in_any_order=in_any_order,
         rejected=tuple(message.rejected for message in messages if message.rejected is not None),
+        routed=routed,
     )
+
+
+def _once(files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
+    doubled = [path for path, count in Counter(file.path for file in files).items() if count > 1]
+    if doubled:
+        raise MessageError(f"Two commit messages name the same file {doubled[0]!r}. Nothing was committed.")
+    return files
 
 
 def _is_dynamic(messages: Sequence[TaskMessage], options: CommitOptions) -> bool:

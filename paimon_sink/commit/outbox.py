@@ -15,6 +15,7 @@ from typing import Protocol
 from paimon_sink.commit.decide import long_silent
 from paimon_sink.commit.sentences import name_of
 from paimon_sink.core.errors import PwcError, QuarantineAheadError, RefusedError
+from paimon_sink.core.messages import RoutedFiles
 from paimon_sink.core.outbox import NONE_TAKEN, Outbox, OutboxPart, next_outbox, number_of
 from paimon_sink.core.rejected import counted_by_rule, in_words
 from paimon_sink.core.steps import Step, reached
@@ -39,11 +40,20 @@ class Outboxes(Protocol):
     def taken(self, commit_user: str, parts: Sequence[OutboxPart]) -> int:
         """The highest number that a receiving table has of this user. ``NONE_TAKEN`` where it has none."""
 
+    def ahead(self, parts: Sequence[OutboxPart]) -> str:
+        """Which table has more than it should: the begin of a sentence that goes on with "batches"."""
+
     def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
         """Bring what an entry owes into its table, unless it is there. Raises when that is not known to be done."""
 
     def drop(self, plan: Plan, parts: Sequence[OutboxPart]) -> None:
         """Delete what the tasks kept, and these files. One that stays behind is an orphan. Never raises."""
+
+    def replayed(self, plan: Plan, entry: LedgerEntry | None) -> None:
+        """The batch was in before. Delete what this try wrote into other tables and no put names. Never raises."""
+
+    def aborted(self, parts: Sequence[RoutedFiles]) -> None:
+        """The batch was never tried. Delete what its tasks wrote into other tables. Never raises."""
 
     def refused(self, plan: Plan) -> None:
         """The batch failed before anything of it was put. Delete what its tasks wrote. Never raises."""
@@ -63,6 +73,9 @@ class _NoOutboxes:
     def taken(self, commit_user: str, parts: Sequence[OutboxPart]) -> int:
         return NONE_TAKEN
 
+    def ahead(self, parts: Sequence[OutboxPart]) -> str:
+        return "another table has rows of"
+
     def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
         raise RefusedError(
             f"Batch {entry.batch_id} of the commit user {commit_user!r} owes rows to another table, and this writer "
@@ -71,6 +84,12 @@ class _NoOutboxes:
 
     def drop(self, plan: Plan, parts: Sequence[OutboxPart]) -> None:
         """Nothing was kept."""
+
+    def replayed(self, plan: Plan, entry: LedgerEntry | None) -> None:
+        """Nothing was written."""
+
+    def aborted(self, parts: Sequence[RoutedFiles]) -> None:
+        """Nothing was written."""
 
     def refused(self, plan: Plan) -> None:
         """Nothing was kept."""
@@ -107,12 +126,15 @@ class RunningOutbox:
         taken = self.outboxes.taken(self.plan.commit_user, self.parts) if self.parts else NONE_TAKEN
         if taken > number_of(standing) and not self.takes_over:
             raise QuarantineAheadError(
-                f"Cannot commit {name_of(self.plan)} to {self.table}: its quarantine {self.parts[0].table} has bad "
-                f"rows of batches of {self.plan.commit_user!r} that are not in the table any more; it was rolled back. "
-                "Nothing was committed. Roll the quarantine back too, or take those rows out of it, and then set "
-                "takeover=true once to go on."
+                f"Cannot commit {name_of(self.plan)} to {self.table}: {self.outboxes.ahead(self.parts)} batches of "
+                f"{self.plan.commit_user!r} that are not in the table any more; it was rolled back. Nothing was "
+                "committed. Roll the other back too, or take those rows out of it, and then set takeover=true once to "
+                "go on."
             )
-        return next_outbox(standing, self.parts, taken=taken)
+        # Where rows choose their tables, these count the batches of a stream as the stream itself does.
+        is_counted = self.plan.routed and not self.plan.in_any_order
+        at_least = self.plan.batch_id if is_counted and self.plan.batch_id is not None else 0
+        return next_outbox(standing, self.parts, taken=taken, at_least=at_least)
 
     def _fill(self) -> None:
         try:
@@ -163,5 +185,7 @@ class RunningOutbox:
         if entry is not None:
             self.settle(entry)
         named = () if entry is None or entry.outbox is None else entry.outbox.parts
-        if self.plan.rejected:
+        if self.plan.rejected or self.parts:
             self.outboxes.drop(self.plan, [part for part in self.parts or () if part not in named])
+        if self.plan.routed:
+            self.outboxes.replayed(self.plan, entry)

@@ -36,7 +36,7 @@ def drop_replayed_files(table: Table, plan: Plan, holder: LedgerEntry | None) ->
     live = None if holder is None else table.commits.files_added_by(holder)
     if live is not None and plan.in_any_order:
         # A job that somebody let in a second time is in with the files of both.
-        live = _with_live_files(table, live)
+        live = with_live_files(table, live)
     at = "" if holder is None else f", as snapshot {holder.snapshot_id}"
     log.info("%s of %s is in already%s", name_of(plan), table.label, at)
     if live is not None:
@@ -45,13 +45,13 @@ def drop_replayed_files(table: Table, plan: Plan, holder: LedgerEntry | None) ->
 
 def drop_unpublished_files(table: Table, plan: Plan) -> None:
     """Delete files that no put of ours named. The look is for a plan that somebody publishes a second time."""
-    live = _with_live_files(table)
+    live = with_live_files(table)
     if live is not None and live.isdisjoint(file.path for file in plan.files):
         # May go: no put that names them landed or is under way, and no replay will ask for them.
         table.files.drop(file.path for file in plan.files)
 
 
-def _with_live_files(table: Table, files: frozenset[str] = frozenset()) -> frozenset[str] | None:
+def with_live_files(table: Table, files: frozenset[str] = frozenset()) -> frozenset[str] | None:
     """These and all that the newest snapshot has. None where that cannot be read."""
     try:
         return files.union(file.path for file in table.scans.live_files())

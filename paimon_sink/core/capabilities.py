@@ -90,6 +90,9 @@ class Capabilities:
     quarantine: Annotated[
         Feature, "[rows that do not fit](quarantine.md) in a table of their own (`quarantine`), `pwc requeue`"
     ] = NO
+    routing: Annotated[
+        Feature, "[one stream into many tables](regions.md) (`routeColumn`), each batch once in each of them"
+    ] = NO
     merge_schema: Annotated[Feature, "`mergeSchema`"] = NO
 
     highest_identifier_marks: str = "the mark of what is no batch of a job"

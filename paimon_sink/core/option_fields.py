@@ -73,9 +73,10 @@ class Section(Enum):
     FOLLOW = 4
     DATA_FILES = 5
     QUARANTINE = 6
-    UPKEEP = 7
-    EVENT_TIME = 8
-    LISTENERS = 9
+    ROUTES = 7
+    UPKEEP = 8
+    EVENT_TIME = 9
+    LISTENERS = 10
 
 
 # ---------------------------------------------------------------- declarations

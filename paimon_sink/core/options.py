@@ -24,6 +24,7 @@ from paimon_sink.core.option_groups import (
     ListenerOptions,
     QuarantineOptions,
     ReadOptions,
+    RouteOptions,
     TableOptions,
     UpkeepOptions,
     WriteOptions,
@@ -33,6 +34,7 @@ from paimon_sink.core.option_reading import Declared, Given, all_together
 from paimon_sink.core.option_secrets import quoted, quoted_key
 from paimon_sink.core.option_values import HIGHEST_IDENTIFIER, BadValueError, transforms_in
 from paimon_sink.core.places import is_rest, settled, settled_database
+from paimon_sink.core.route_options import home_place, parsed_per_table, route_problems
 
 __all__ = ["DECLARED", "FIRST", "LAST", "ONE_SNAPSHOT", "SPARK_KEYS", "SPARK_PREFIXES", "Options", "Purpose"]
 
@@ -52,6 +54,7 @@ DECLARED = Declared(
         UpkeepOptions,
         ListenerOptions,
         QuarantineOptions,
+        RouteOptions,
     )
 )
 
@@ -76,6 +79,14 @@ class Options:
     upkeep: UpkeepOptions = field(default_factory=UpkeepOptions)
     listeners: ListenerOptions = field(default_factory=ListenerOptions)
     quarantine: QuarantineOptions = field(default_factory=QuarantineOptions)
+    route: RouteOptions = field(default_factory=RouteOptions)
+    per_table: Mapping[str, Options] = field(default_factory=dict)
+    """What holds for single tables that rows choose, by the table as ``route.<table>.<option>`` names it."""
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether rows choose their tables. ``table`` is then the home."""
+        return self.route.column is not None
 
     @classmethod
     def parse(
@@ -102,7 +113,9 @@ class Options:
             upkeep=given.read(UpkeepOptions),
             listeners=given.read(ListenerOptions),
             quarantine=given.read(QuarantineOptions),
+            route=given.read(RouteOptions),
         )
+        parsed = replace(parsed, table=home_place(parsed.route, parsed.table, given))
         parsed = replace(parsed, table=_placed(parsed.table, directory, given))
         parsed = replace(parsed, quarantine=_quarantine_placed(parsed.quarantine, directory, given))
         problems = [
@@ -119,10 +132,17 @@ class Options:
             *_version_problems(given, purpose, parsed.read),
             *_listener_problems(given, purpose, parsed.listeners),
             *_quarantine_problems(given, purpose, parsed),
+            *(() if purpose in READS else route_problems(given, parsed.route)),
         ]
         if problems:
             raise all_together(problems, whose="The options")
-        return parsed
+        if not parsed.is_routed or purpose in READS:
+            return parsed
+
+        def one_table(texts: Mapping[str, str]) -> Options:
+            return cls.parse(texts, purpose=purpose, formats=formats, directory=directory)
+
+        return replace(parsed, per_table=parsed_per_table(given, parsed.route, parsed.table, one_table))
 
 
 # ---------------------------------------------------------------- rules over several options
@@ -162,6 +182,8 @@ def _version_problems(given: Given, purpose: Purpose, read: ReadOptions) -> list
 
 def _location_problems(given: Given) -> list[str]:
     warehouse, table, path = (given.has(key) for key in ("warehouse", "table", "path"))
+    if given.has("routeColumn") and not table and not path:
+        return [] if warehouse else ["warehouse is missing; give it beside routeColumn."]
     if path and (warehouse or table):
         other = " and ".join(key for key, there in (("warehouse", warehouse), ("table", table)) if there)
         return [f"path and {other} contradict each other; give either path, or warehouse and table."]
@@ -263,6 +285,9 @@ def _format_problems(given: Given, options: Options, formats: Mapping[str, Capab
     if given.has("quarantine") and not format_.quarantine:
         others = _formats_with("quarantine", formats)
         yield f"quarantine is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
+    if given.has("routeColumn") and not format_.routing:
+        others = _formats_with("routing", formats)
+        yield f"routeColumn is not available for {format_.title}; leave it out{f', or use {others}' if others else ''}."
     if options.commit.commit_identifier == HIGHEST_IDENTIFIER:
         yield f"commitIdentifier must not be {HIGHEST_IDENTIFIER}, {format_.highest_identifier_marks}."
     for name in options.commit.snapshot_properties:
@@ -374,6 +399,11 @@ def _listener_problems(given: Given, purpose: Purpose, options: ListenerOptions)
 
 
 def _unknown(key: str) -> str:
+    if key.lower().split(".")[0] == "regional":
+        return (
+            f"{quoted_key(key)} is not available yet: a table that cannot be written to fails the batch, and the "
+            "restart brings the batch to each table that lacks it. Leave it out."
+        )
     nearest = _nearest(key)
     cure = f"did you mean {nearest}?" if nearest else "`pwc options` lists what there is."
     return f"{quoted_key(key)} is not an option; {cure}"

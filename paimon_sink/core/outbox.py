@@ -62,13 +62,15 @@ def number_of(outbox: Outbox | None) -> int:
     return NONE_TAKEN if outbox is None else outbox.number
 
 
-def next_outbox(before: Outbox | None, parts: Sequence[OutboxPart], *, taken: int = NONE_TAKEN) -> Outbox | None:
-    """The outbox of the next batch. ``taken`` is the highest number that the receiving table knows.
+def next_outbox(
+    before: Outbox | None, parts: Sequence[OutboxPart], *, taken: int = NONE_TAKEN, at_least: int = 0
+) -> Outbox | None:
+    """The outbox of the next batch. ``taken`` is the highest number that a receiving table knows.
 
     None where nothing was ever in one: such an entry stands as it always did.
     """
     if parts:
-        return Outbox(max(number_of(before), taken) + 1, tuple(parts))
+        return Outbox(max(max(number_of(before), taken) + 1, at_least), tuple(parts))
     return None if before is None else Outbox(before.number)
 
 

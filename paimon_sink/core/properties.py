@@ -26,6 +26,12 @@ __all__ = [
     "QUARANTINE",
     "QUARANTINED",
     "QUERY_ID",
+    "ROUTED",
+    "ROUTED_TABLES",
+    "ROUTE_BATCH",
+    "ROUTE_COLUMN",
+    "ROUTE_HOME",
+    "ROUTE_USER",
     "ROWS",
     "ROWS_SENT",
     "SILENT_USERS_OF",
@@ -59,6 +65,15 @@ QUARANTINED = f"{PREFIX}quarantined"
 OUTBOX_OF = f"{PREFIX}outbox-of"
 OUTBOX_NUMBER = f"{PREFIX}outbox-number"
 """Of a snapshot that brought in what a commit of another table owed: the id of that commit, and the outbox."""
+
+ROUTED = f"{PREFIX}routed"
+ROUTED_TABLES = f"{PREFIX}routed-tables"
+"""Of a home: the rows that chose other tables, and how many tables."""
+ROUTE_HOME = f"{PREFIX}route-home"
+ROUTE_USER = f"{PREFIX}route-user"
+ROUTE_BATCH = f"{PREFIX}route-batch"
+ROUTE_COLUMN = f"{PREFIX}route-column"
+"""Of a snapshot with rows that chose its table: the home, the commit user and batch there, and the column."""
 
 # ---------------------------------------------------------------- of a snapshot: what the next commit needs
 

@@ -61,15 +61,18 @@ WHY = pa.schema([*_OF_BATCH, *_OF_TASK, pa.field(REST, pa.string())])
 # ---------------------------------------------------------------- while a batch is judged
 
 
-def kept_schema(incoming: pa.Schema) -> pa.Schema:
-    """Of the file in which a task keeps bad rows: the rows as they came, and what the task knows."""
+def kept_schema(incoming: pa.Schema, *, of_many: bool = False) -> pa.Schema:
+    """Of the file in which a task keeps bad rows: the rows as they came, and what the task knows.
+
+    ``of_many``: it also knows the table, where a batch has rows of many.
+    """
     own = (pa.field(field.name, optional_type(field.type)) for field in incoming)
-    return pa.schema([*own, *_OF_TASK])
+    return pa.schema([*own, *_OF_TASK, *([_OF_BATCH.field(TABLE)] if of_many else [])])
 
 
 def as_kept(batch: pa.RecordBatch, why: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     """Bad rows with their reasons, as :func:`kept_schema` has them."""
-    columns = [*batch.columns, *(why[field.name] for field in _OF_TASK)]
+    columns = [*batch.columns, *(why[field.name] for field in list(schema)[batch.num_columns :])]
     cast = (
         column if column.type == field.type else column.cast(field.type)
         for column, field in zip(columns, schema, strict=True)
@@ -112,6 +115,8 @@ def shape_problems(schema: pa.Schema) -> Iterator[str]:
 def fitted(kept: pa.Table, batch: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     """Kept rows as a quarantine table of that schema takes them. ``batch`` is the same for all of them, by name.
 
+    Rows that say their table keep it.
+
     Raises ``SchemaMismatchError`` where the table is no quarantine any more.
     """
     problems = list(shape_problems(schema))
@@ -120,7 +125,7 @@ def fitted(kept: pa.Table, batch: Mapping[str, Any], schema: pa.Schema) -> pa.Ta
     columns: dict[str, pa.ChunkedArray] = {}
     homeless: dict[str, pa.ChunkedArray] = {}
     for name in kept.schema.names:
-        if name in _OF_TASK.names:
+        if name in _OF_TASK.names or name == TABLE:
             columns[name] = kept[name]
             continue
         place = _place_of(kept[name], name, [field for field in schema if field.name not in columns])
@@ -129,6 +134,8 @@ def fitted(kept: pa.Table, batch: Mapping[str, Any], schema: pa.Schema) -> pa.Ta
         else:
             columns[place[0]] = place[1]
     for field in _OF_BATCH:
+        if field.name in columns:
+            continue
         columns[field.name] = pa.chunked_array([pa.repeat(pa.scalar(batch[field.name], field.type), kept.num_rows)])
     columns[REST] = pa.chunked_array([_as_json(homeless, kept.num_rows)])
     return pa.table(columns)

@@ -32,6 +32,7 @@ class Step(Enum):
     OUTBOX_FILLED = "outbox filled"
     BEFORE_DELIVERY = "before delivery"
     DELIVERED = "delivered"
+    TABLE_DELIVERED = "delivered to a table"
     LOOKED = "looked for new snapshots"
     PINNED = "snapshots held"
     BATCH_PLANNED = "batch planned"
@@ -53,7 +54,7 @@ OF_ROLLBACKS = frozenset({Step.HEAD_SET_BACK, Step.SNAPSHOT_TAKEN_BACK, Step.TAG
 OF_PLANNING = (Step.BEFORE_SCHEMA_PUT, Step.AFTER_SCHEMA_PUT, Step.BEFORE_SCHEMA_READ_BACK)
 """Where a write is that changes the columns of its table, before the first row. No other write comes there."""
 
-OF_OUTBOXES = frozenset({Step.OUTBOX_FILLED, Step.BEFORE_DELIVERY, Step.DELIVERED})
+OF_OUTBOXES = frozenset({Step.OUTBOX_FILLED, Step.BEFORE_DELIVERY, Step.DELIVERED, Step.TABLE_DELIVERED})
 """Where a batch is whose rows do not all go into one table."""
 
 StepHook = Callable[[Step], None]

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from paimon_sink.core.clock import Moment
 from paimon_sink.core.condition_text import Comparison
-from paimon_sink.core.messages import DataFile
+from paimon_sink.core.messages import DataFile, RoutedFiles
 from paimon_sink.core.rejected import RejectedRows
 from paimon_sink.formats.ledger import Ledger
 
@@ -96,6 +96,8 @@ class Plan:
     """Whether ``batch_id`` is a job's identifier, after which smaller ones may come. A stream's only go up."""
     rejected: tuple[RejectedRows, ...] = ()
     """What its tasks found bad, and did not write. Whoever publishes decides whether they may."""
+    routed: tuple[RoutedFiles, ...] = ()
+    """What its rows chose other tables for, a table once. It is owed to them from the put on."""
 
     @property
     def rows(self) -> int:
@@ -111,12 +113,17 @@ class Plan:
         return self.rows - self.kept_rows
 
     @property
+    def rows_routed(self) -> int:
+        """Of other tables."""
+        return sum(part.rows for part in self.routed)
+
+    @property
     def changes_nothing(self) -> bool:
         """An append, or a replacement of the written partitions, with no file written and no row rejected.
 
         A delete that found nothing is none, where it has an identifier: run again, it would find what came since.
         """
-        has_rows = self.files or self.removed or self.rejected
+        has_rows = self.files or self.removed or self.rejected or self.routed
         is_mark = self.kind in (CommitKind.DELETE, CommitKind.REPLACE) and self.batch_id is not None
         return not has_rows and self.kind is not CommitKind.OVERWRITE and not is_mark
 

@@ -17,7 +17,7 @@ from paimon_sink.core.clock import Clock, SystemClock
 from paimon_sink.core.errors import CorruptTableError, OptionError, PwcError, StorageError
 from paimon_sink.formats.audit import FileKind, Problem, ProblemKind, StoredFile
 from paimon_sink.formats.contract import Table
-from paimon_sink.maintain.owed import owed_files
+from paimon_sink.maintain.owed import Spared, marked_files, owed_files
 from paimon_sink.storage.store import Upload
 
 log = logging.getLogger(__name__)
@@ -53,6 +53,8 @@ class CleanReport:
     """Of no form that the format or we give to files: reported and left."""
     young: int
     """Files that nothing names yet: a running batch has some."""
+    spared: int = 0
+    """Files of routed batches that their home names, or may name."""
     deleted: int = 0
     uploads: tuple[Upload, ...] | None = ()
     """Files that were begun and never finished. Ended, unless this is a dry run. None: the store does not list them."""
@@ -66,10 +68,12 @@ def clean(
     only: Container[str] | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
+    spared: Spared = marked_files,
 ) -> CleanReport:
     """Find what nothing names and is older than that; delete it unless this is a dry run.
 
-    ``only`` are the paths of files in question: others are left, and so are unfinished uploads.
+    ``only`` are the paths of files in question: others are left, and so are unfinished uploads. ``spared`` gives those
+    that are named elsewhere: data files of routed batches that are not delivered yet.
 
     Raises ``CorruptTableError`` and deletes nothing when some metadata cannot be read: what it names is not known then.
     """
@@ -88,9 +92,11 @@ def clean(
     named = _references(table, listing, on_progress)
     nameless = [file for file in listing.files if file.path not in named]
     suspects = [file for file in nameless if file.kind.needs_a_name]
-    orphans = [file for file in suspects if file.path in listing.old and (only is None or file.path in only)]
+    old = [file for file in suspects if file.path in listing.old and (only is None or file.path in only)]
+    elsewhere = spared(file.path for file in old)
+    orphans = [file for file in old if file.path not in elsewhere]
     uploads = _unfinished(table, before_ms) if only is None else ()
-    deleted = 0 if dry_run else _delete(table, orphans, before_ms, on_progress)
+    deleted = 0 if dry_run else _delete(table, orphans, before_ms, on_progress, spared)
     if uploads and not dry_run:
         uploads = tuple(upload for upload in uploads if _is_ended(table, upload))
     return CleanReport(
@@ -99,7 +105,8 @@ def clean(
         older_than_ms=older_than_ms,
         orphans=tuple(orphans),
         not_ours=tuple(file for file in nameless if file.kind is FileKind.FOREIGN),
-        young=len(suspects) - len(orphans),
+        young=len(suspects) - len(old),
+        spared=len(elsewhere),
         deleted=deleted,
         uploads=uploads,
     )
@@ -213,12 +220,12 @@ def _refusal(table: Table, problems: Sequence[Problem]) -> PwcError:
     )
 
 
-def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, on_progress: Progress) -> int:
+def _delete(table: Table, orphans: Sequence[Leftover], before_ms: int, on_progress: Progress, elsewhere: Spared) -> int:
     if not orphans:
         return 0
     with table.side_files.announced_deletion(file.path for file in orphans):
         # After the announcement: a batch may have landed since the first reading, or be about to.
-        spared = _spared(table, before_ms, on_progress)
+        spared = _spared(table, before_ms, on_progress) | elsewhere(file.path for file in orphans)
         doomed = [file.path for file in orphans if file.path not in spared]
         for start in range(0, len(doomed), _AT_ONCE):
             # May go: it is old, no reading named it, and whoever commits from now on sees the announcement.

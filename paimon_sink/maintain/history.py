@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paimon_sink.commit.journal import ListenerJournal
-from paimon_sink.core.properties import PREFIX, QUARANTINED
+from paimon_sink.core.properties import PREFIX, QUARANTINED, ROUTE_USER
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
 
@@ -45,6 +45,13 @@ class BatchFigures:
     """Rows in the table from here on."""
     watermark_ms: int | None = None
     rows_rewritten: int | None = None
+    routed: int | None = None
+    """Of a home: rows that chose other tables."""
+    routed_tables: int | None = None
+    routed_by: str | None = None
+    """Of a table that rows chose: the commit user of the home who brought them."""
+    routed_batch: int | None = None
+    """And the batch there."""
     quarantined: int | None = None
     """Bad rows of the batch, which are in another table. None: it had none."""
     quarantined_by_rule: Mapping[str, int] = field(default_factory=dict)
@@ -228,13 +235,28 @@ def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
         table_rows=info.rows,
         watermark_ms=info.watermark_ms,
         rows_rewritten=rows if info.is_rewrite else None,
+        routed=own.get("routed"),
+        routed_tables=own.get("routed-tables"),
+        routed_by=info.properties.get(ROUTE_USER),
+        routed_batch=own.get("route-batch"),
         quarantined=own.get("quarantined"),
         quarantined_by_rule=_by_rule(info.properties),
         is_rewrite=info.is_rewrite,
     )
 
 
-_OWN = ("rows", "files", "bytes", "small-files", "attempts", "commit-ms", "quarantined")
+_OWN = (
+    "rows",
+    "files",
+    "bytes",
+    "small-files",
+    "attempts",
+    "commit-ms",
+    "quarantined",
+    "routed",
+    "routed-tables",
+    "route-batch",
+)
 _RULES = f"{QUARANTINED}."
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 
 from paimon_sink.core.errors import CorruptTableError, PwcError
 from paimon_sink.core.outbox import Outbox
 from paimon_sink.core.properties import OUTBOX
+from paimon_sink.core.route_marks import mark_in
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, S
 from paimon_sink.formats.values import SnapshotInfo
 
-__all__ = ["owed_files"]
+__all__ = ["Spared", "marked_files", "owed_files"]
+
+
+Spared = Callable[[Iterable[str]], Set[str]]
+"""Which of some files that no snapshot of their table names are named elsewhere."""
+
+
+def marked_files(paths: Iterable[str]) -> Set[str]:
+    """Data files of routed batches, which the home of their batch may name while no snapshot of their table does."""
+    return {path for path in paths if mark_in(path) is not None}
 
 
 def owed_files(audit: Audit[S], histories: Iterable[RefHistory[S]]) -> tuple[set[str], list[Problem]]:

@@ -28,7 +28,7 @@ from paimon_sink.core.errors import (
     TableChangedError,
     TableNotFoundError,
 )
-from paimon_sink.core.messages import TaskMessage
+from paimon_sink.core.messages import RoutedFiles, TaskMessage
 from paimon_sink.core.names import parse_table_name
 from paimon_sink.core.option_groups import CommitOptions, QuarantineOptions, TableOptions
 from paimon_sink.core.option_groups.table import MAIN_BRANCH
@@ -89,7 +89,7 @@ class Quarantine:
         bad = sum(rules.values())
         if not bad:
             return
-        sent = plan.rows + bad
+        sent = plan.rows + plan.rows_routed + bad
         subject = f"Cannot commit {name_of(plan)} to {self.home.label}: {bad:,} of its {sent:,} rows are bad "
         subject += f"({in_words(rules)})"
         if self.options.table is None:
@@ -139,6 +139,9 @@ class Quarantine:
             f"{OURS}batch": (plan.batch_id, pa.int64()),
         }
         for name, (value, kind) in known.items():
+            if name == TABLE and name in rows.schema.names:
+                # Of a batch of many tables, each row says its own.
+                continue
             rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
         return rows
 
@@ -151,6 +154,9 @@ class Quarantine:
 
     def taken(self, commit_user: str, parts: Sequence[OutboxPart]) -> int:
         return max((self._taken(self._open(part), commit_user) for part in parts), default=NONE_TAKEN)
+
+    def ahead(self, parts: Sequence[OutboxPart]) -> str:
+        return f"its quarantine {parts[0].table} has bad rows of"
 
     # ------------------------------------------------------------ after the put
 
@@ -191,7 +197,7 @@ class Quarantine:
 
     def _write(self, table: Table, rows: pa.Table, commit_user: str, entry: LedgerEntry) -> None:
         assert entry.outbox is not None
-        names = (TABLE, f"{OURS}user", f"{OURS}query", f"{OURS}batch")
+        names = (f"{OURS}user", f"{OURS}query", f"{OURS}batch")
         try:
             fit = fitted(rows.drop_columns(list(names)), {name: rows[name][0].as_py() for name in names}, table.schema)
         except SchemaMismatchError as error:
@@ -259,6 +265,12 @@ class Quarantine:
         known = [file for file in kept if self.home.side_files.is_kept_file(file, REJECTED)]
         spent = [part.file for part in parts if self.home.side_files.is_kept_file(part.file, OUTBOX)]
         self.home.files.drop([*known, *spent])
+
+    def replayed(self, plan: Plan, entry: LedgerEntry | None) -> None:
+        """It writes into no other table before the put."""
+
+    def aborted(self, parts: Sequence[RoutedFiles]) -> None:
+        """It writes into no other table before the put."""
 
     def refused(self, plan: Plan) -> None:
         self.drop(plan, ())

@@ -29,7 +29,14 @@ from paimon_sink.formats.registry import open_table, open_to_write
 from paimon_sink.maintain.quarantine import quarantine_options
 from paimon_sink.write.sieve import Rules
 
-__all__ = ["check_quarantine", "extend_quarantine", "rolled_back", "rules_of", "written_columns"]
+__all__ = [
+    "check_quarantine",
+    "error_column",
+    "extend_quarantine",
+    "rolled_back",
+    "rules_of",
+    "written_columns",
+]
 
 
 def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, case_sensitive: bool) -> pa.Schema:
@@ -39,7 +46,7 @@ def written_columns(options: Options, schema: pa.Schema, *, overwrite: bool, cas
     problems = list(_problems_of_columns(options, schema, overwrite=overwrite, case_sensitive=case_sensitive))
     if problems:
         raise _refusal(options, [*problems, *checks_of(options.quarantine.checks, schema)[1]])
-    name = _error_column(options, schema, case_sensitive=case_sensitive)
+    name = error_column(options, schema, case_sensitive=case_sensitive)
     return pa.schema([field for field in schema if field.name != name])
 
 
@@ -53,12 +60,14 @@ def rules_of(options: Options, schema: pa.Schema, table: Table, *, case_sensitiv
         raise _refusal(options, problems)
     return Rules(
         checks,
-        _error_column(options, schema, case_sensitive=case_sensitive),
+        error_column(options, schema, case_sensitive=case_sensitive),
         most_kept=None if quarantine.table is None else quarantine.max_rows,
     )
 
 
-def check_quarantine(options: Options, schema: pa.Schema, table: Table, columns: pa.Schema) -> None:
+def check_quarantine(
+    options: Options, schema: pa.Schema, table: Table, columns: pa.Schema, *, written: pa.Schema | None = None
+) -> None:
     """Open or create the quarantine, and refuse all that is wrong with it and with the checks, together.
 
     ``columns`` are those that the table will have when the first row comes.
@@ -70,7 +79,8 @@ def check_quarantine(options: Options, schema: pa.Schema, table: Table, columns:
         problems += _problems_of_table(options, options.quarantine.table, schema, table)
     if not problems:
         return
-    written = written_columns(options, schema, overwrite=False, case_sensitive=False)
+    if written is None:
+        written = written_columns(options, schema, overwrite=False, case_sensitive=False)
     try:
         align(written, columns, table=table.label, case_sensitive=False)
     except PwcError as error:
@@ -107,7 +117,7 @@ def _refusal(options: Options, problems: list[str]) -> OptionError:
 # ---------------------------------------------------------------- columns
 
 
-def _error_column(options: Options, schema: pa.Schema, *, case_sensitive: bool) -> str | None:
+def error_column(options: Options, schema: pa.Schema, *, case_sensitive: bool) -> str | None:
     """As the rows spell it."""
     asked = options.quarantine.error_column
     if asked is None or asked in schema.names:
@@ -131,7 +141,7 @@ def _problems_of_columns(
             "fewer back. Write with outputMode or mode append, or leave these options out."
         )
     asked = quarantine.error_column
-    if asked is not None and _error_column(options, schema, case_sensitive=case_sensitive) is None:
+    if asked is not None and error_column(options, schema, case_sensitive=case_sensitive) is None:
         nearest = nearest_name(asked, schema.names)
         hint = f"; did you mean {nearest}?" if nearest else f"; they have {', '.join(schema.names[:20])}."
         yield f"errorColumn is {asked!r}, and the rows have no such column{hint}"

@@ -9,7 +9,7 @@ from functools import cache
 from paimon_sink.core.errors import OptionError, TableNotFoundError
 from paimon_sink.core.option_groups import TableOptions
 from paimon_sink.core.outbox import receiving_user
-from paimon_sink.core.properties import OUTBOX_NUMBER, OUTBOX_OF, QUARANTINE, QUARANTINED, ROWS, ROWS_SENT
+from paimon_sink.core.properties import OUTBOX_NUMBER, OUTBOX_OF, QUARANTINE, QUARANTINED, ROUTED, ROWS, ROWS_SENT
 from paimon_sink.formats.audit import Problem, ProblemKind
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.registry import open_table
@@ -60,11 +60,12 @@ def sum_problems(table: Table, snapshots: Sequence[SnapshotInfo], opened: OpenQu
 
 def _figures(properties: Mapping[str, str]) -> tuple[int, int, int, int] | None:
     rules = [text for key, text in properties.items() if key.startswith(f"{QUARANTINED}.")]
-    texts = [properties.get(ROWS_SENT, ""), properties.get(ROWS, ""), properties[QUARANTINED], *rules]
+    own = [properties.get(ROWS, ""), properties.get(ROUTED, "0")]
+    texts = [properties.get(ROWS_SENT, ""), *own, properties[QUARANTINED], *rules]
     if not all(text.isascii() and text.isdigit() for text in texts):
         return None
-    sent, good, bad, *by_rule = map(int, texts)
-    return sent, good, bad, sum(by_rule)
+    sent, good, routed, bad, *by_rule = map(int, texts)
+    return sent, good + routed, bad, sum(by_rule)
 
 
 class _Quarantine:

@@ -27,7 +27,7 @@ from paimon_sink.core.option_groups import CommitOptions
 from paimon_sink.core.option_groups.table import MAIN_BRANCH
 from paimon_sink.core.options import Options
 from paimon_sink.core.outbox import OutboxPart
-from paimon_sink.core.properties import QUARANTINE
+from paimon_sink.core.properties import QUARANTINE, ROUTE_COLUMN
 from paimon_sink.core.quarantine import ATTEMPT, OURS, REST, ROW, TABLE, TASK, shape_problems
 from paimon_sink.core.schema import align
 from paimon_sink.formats.contract import Table
@@ -181,13 +181,18 @@ class _Run:
 
     def that_fit(self, rows: pa.Table) -> tuple[pa.Table, int]:
         """The rows all of whose values the table has columns for, and how many others there are."""
-        known = {name.lower() for name in self.home.schema.names}
+        known = {name.lower() for name in self.home.schema.names} | self._route_columns()
         fits = pa.repeat(True, rows.num_rows)
         for name in rows.schema.names:
             if name == REST or not (name.startswith(OURS) or name.lower() in known):
                 fits = pc.and_(fits, rows[name].combine_chunks().is_null())
         fit = rows.filter(fits)
         return fit, rows.num_rows - fit.num_rows
+
+    def _route_columns(self) -> set[str]:
+        """By which rows chose this table: they said no more than that, and are not written."""
+        history = self.home.upkeep.history()
+        return {info.properties[ROUTE_COLUMN].lower() for info in history if ROUTE_COLUMN in info.properties}
 
     # ------------------------------------------------------------ writing them
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +19,11 @@ from paimon_sink.formats.audit import Audit, Problem, ProblemKind, RefHistory, S
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import Ledger, LedgerEntry
 from paimon_sink.formats.values import SnapshotInfo, SnapshotKind
-from paimon_sink.maintain.owed import owed_files
+from paimon_sink.maintain.owed import Spared, marked_files, owed_files
 from paimon_sink.maintain.quarantine_sums import OpenQuarantine, sum_problems
 
+CheckRoutes = Callable[[Table, Sequence[SnapshotInfo]], Iterable[Problem]]
+"""What is wrong with the batches of a home, whose rows are in other tables."""
 Progress = Callable[[str, int, int], None]
 """Called with the part of the work, how much of it is done, and how much there is."""
 
@@ -70,19 +73,31 @@ def verify(
     deep: bool = False,
     progress: Progress | None = None,
     open_quarantine: OpenQuarantine | None = None,
+    check_routes: CheckRoutes | None = None,
+    spared: Spared = marked_files,
 ) -> Report:
     """Read all of the table's metadata and the footer of every file it names; with ``deep``, all rows.
 
-    With ``open_quarantine``, the rows of each batch are added up with those that are there.
+    With ``open_quarantine`` and ``check_routes``, the rows of each batch are added up with those that are in other
+    tables. Files that ``spared`` gives are no orphans.
 
     A table may be expired, rolled back or lose a tag while it is read, and then files are rightly gone. So what looks
     wrong is looked at again, until two readings in a row agree on it.
     """
     on_progress = progress or _nobody
-    report = _read(table, deep=deep, on_progress=on_progress, open_quarantine=open_quarantine)
+    read = partial(
+        _read,
+        table,
+        deep=deep,
+        on_progress=on_progress,
+        open_quarantine=open_quarantine,
+        check_routes=check_routes,
+        spared=spared,
+    )
+    report = read()
     while report.problems:
         suspects = {problem.where for problem in report.problems}
-        second = _read(table, deep=deep, on_progress=on_progress, only=suspects, open_quarantine=open_quarantine)
+        second = read(only=suspects)
         again = {(problem.kind, problem.where) for problem in second.problems}
         agreed = tuple(problem for problem in report.problems if (problem.kind, problem.where) in again)
         if agreed == report.problems:
@@ -102,6 +117,8 @@ def _read(
     on_progress: Progress,
     only: Set[str] | None = None,
     open_quarantine: OpenQuarantine | None = None,
+    check_routes: CheckRoutes | None = None,
+    spared: Spared = marked_files,
 ) -> Report:
     """One reading. With ``only``, of the data files it looks at these alone."""
     audit = table.upkeep.audit()
@@ -124,6 +141,9 @@ def _read(
     main = histories[0].snapshots
     if open_quarantine is not None:
         reading.problems += sum_problems(table, main, open_quarantine)
+    if check_routes is not None:
+        reading.problems += check_routes(table, main)
+    nameless = set(present) - reading.files.keys() - audit.metadata_files - owed
     return Report(
         table=table.label,
         deep=deep,
@@ -139,7 +159,7 @@ def _read(
         rows=reading.rows if main else 0,
         unchecked_files=sum(file.is_elsewhere or not _is_parquet(file) for file in reading.files.values()),
         problems=tuple(reading.problems),
-        orphans=tuple(_orphans(table, set(present) - reading.files.keys() - audit.metadata_files - owed)),
+        orphans=tuple(_orphans(table, nameless - spared(nameless))),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from paimon_sink.core.clock import Clock
 from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.option_groups import WriteOptions
 
-__all__ = ["EventTime", "event_time_of"]
+__all__ = ["EventTime", "EventTimeTracker", "event_time_of"]
 
 _EARLIEST_MS = -(2**63) + 1
 """In some engines the value below means no watermark."""
@@ -43,6 +44,29 @@ class EventTime:
 
     def watermark_ms(self, latest_ms: int | None) -> int | None:
         return None if latest_ms is None else max(latest_ms - self.delay_ms, _EARLIEST_MS)
+
+
+@dataclass
+class EventTimeTracker:
+    """The latest event time of the rows that passed."""
+
+    event_time: EventTime | None
+    clock: Clock
+    latest_ms: int | None = None
+
+    def over(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self.see(batch)
+            yield batch
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        batch_ms = None if self.event_time is None else self.event_time.latest_ms(batch, self.clock)
+        if batch_ms is not None and (self.latest_ms is None or batch_ms > self.latest_ms):
+            self.latest_ms = batch_ms
+
+    @property
+    def watermark_ms(self) -> int | None:
+        return None if self.event_time is None else self.event_time.watermark_ms(self.latest_ms)
 
 
 def event_time_of(options: WriteOptions, schema: pa.Schema, *, table: str, case_sensitive: bool) -> EventTime | None:

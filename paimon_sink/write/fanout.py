@@ -17,7 +17,7 @@ from paimon_sink.core.errors import SchemaMismatchError
 from paimon_sink.core.messages import DataFile
 from paimon_sink.write.files import RollingFile, TaskAttempt
 
-__all__ = ["FanOut", "Limits"]
+__all__ = ["Budget", "FanOut", "Limits"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Limits:
 @dataclass
 class _Part:
     file: RollingFile
+    schema: pa.Schema
+    closed: list[DataFile]
+    """Where its files go once they are full: whoever writes one out may be about to write into another table."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     size_bytes: int = 0
@@ -45,57 +48,110 @@ class _Part:
         self.rows += batch.num_rows
         self.size_bytes += batch.nbytes
 
-    def take_all(self, schema: pa.Schema) -> pa.Table:
-        table = pa.Table.from_batches(self.batches, schema=schema)
+    def take_all(self) -> pa.Table:
+        table = pa.Table.from_batches(self.batches, schema=self.schema)
         self.batches, self.rows, self.size_bytes = [], 0, 0
         return table
 
 
-class FanOut:
-    """Takes aligned batches, returns closed files."""
+@dataclass
+class Budget:
+    """What all partitions of a task hold in memory together, of one table or of many."""
 
-    def __init__(self, attempt: TaskAttempt, limits: Limits) -> None:
+    limits: Limits = field(default_factory=Limits)
+    parts: list[_Part] = field(default_factory=list)
+    gathered: int = 0
+    unsplit: list[FanOut] = field(default_factory=list)
+    """Those that hold rows which are not split by partition yet, the longest first."""
+    unsplit_rows: int = 0
+    unsplit_bytes: int = 0
+
+    def add(self, part: _Part, rows: pa.RecordBatch) -> None:
+        part.add(rows)
+        self.gathered += rows.nbytes
+        if part.rows >= self.limits.row_group_rows or part.size_bytes >= self.limits.row_group_bytes:
+            self.write_out(part)
+        if self.gathered > self.limits.gathered_bytes:
+            self._shrink()
+
+    def write_out(self, part: _Part) -> None:
+        if not part.rows:
+            return
+        self.gathered -= part.size_bytes
+        if not part.file.is_open:
+            self._make_room()
+        part.closed.extend(part.file.write(part.take_all()))
+
+    def is_full_of_unsplit(self) -> bool:
+        return self.unsplit_rows >= self.limits.split_rows or self.unsplit_bytes >= self.limits.split_bytes
+
+    def _shrink(self) -> None:
+        for part in sorted(self.parts, key=lambda part: part.size_bytes, reverse=True):
+            if self.gathered <= self.limits.gathered_bytes // 2:
+                return
+            self.write_out(part)
+
+    def _make_room(self) -> None:
+        still_open = [part for part in self.parts if part.file.is_open]
+        if len(still_open) >= self.limits.open_files:
+            fullest = max(still_open, key=lambda part: part.file.size_bytes)
+            fullest.closed.extend(fullest.file.close())
+
+
+class FanOut:
+    """Takes aligned batches of one table, returns closed files."""
+
+    def __init__(self, attempt: TaskAttempt, budget: Budget) -> None:
         self._attempt = attempt
-        self._limits = limits
+        self._budget = budget
         self._is_partitioned = bool(attempt.table.partition_source_columns)
         self._parts: dict[tuple[Any, ...], _Part] = {}
-        self._gathered = 0
+        self._closed: list[DataFile] = []
         self._unsplit: list[pa.RecordBatch] = []
-        self._unsplit_rows = self._unsplit_bytes = 0
 
-    def write(self, batch: pa.RecordBatch) -> Iterator[DataFile]:
+    def write(self, batch: pa.RecordBatch) -> list[DataFile]:
         if not self._is_partitioned:
-            yield from self._add({(): batch}.items())
-            return
+            self._add([((), batch)])
+            return self._taken()
+        if not self._unsplit:
+            self._budget.unsplit.append(self)
         self._unsplit.append(batch)
-        self._unsplit_rows += batch.num_rows
-        self._unsplit_bytes += batch.nbytes
-        if self._unsplit_rows >= self._limits.split_rows or self._unsplit_bytes >= self._limits.split_bytes:
-            yield from self._split_gathered()
+        self._budget.unsplit_rows += batch.num_rows
+        self._budget.unsplit_bytes += batch.nbytes
+        while self._budget.is_full_of_unsplit():
+            self._budget.unsplit[0].split_gathered()
+        return self._taken()
 
-    def _split_gathered(self) -> Iterator[DataFile]:
+    def split_gathered(self) -> None:
+        if not self._unsplit:
+            return
+        self._budget.unsplit.remove(self)
+        self._budget.unsplit_rows -= sum(batch.num_rows for batch in self._unsplit)
+        self._budget.unsplit_bytes -= sum(batch.nbytes for batch in self._unsplit)
         gathered, self._unsplit = pa.Table.from_batches(self._unsplit, schema=self._attempt.schema), []
-        self._unsplit_rows = self._unsplit_bytes = 0
         for batch in gathered.combine_chunks().to_batches():
-            yield from self._add(self._split(batch))
+            self._add(self._split(batch))
 
-    def _add(self, pieces: Iterable[tuple[tuple[Any, ...], pa.RecordBatch]]) -> Iterator[DataFile]:
+    def _add(self, pieces: Iterable[tuple[tuple[Any, ...], pa.RecordBatch]]) -> None:
         for partition, rows in pieces:
             part = self._parts.get(partition)
             if part is None:
-                part = self._parts[partition] = _Part(RollingFile(self._attempt, partition))
-            part.add(rows)
-            self._gathered += rows.nbytes
-            if part.rows >= self._limits.row_group_rows or part.size_bytes >= self._limits.row_group_bytes:
-                yield from self._write_out(part)
-        if self._gathered > self._limits.gathered_bytes:
-            yield from self._shrink()
+                file = RollingFile(self._attempt, partition)
+                part = self._parts[partition] = _Part(file, self._attempt.schema, self._closed)
+                self._budget.parts.append(part)
+            self._budget.add(part, rows)
 
-    def close(self) -> Iterator[DataFile]:
-        yield from self._split_gathered()
+    def _taken(self) -> list[DataFile]:
+        taken = list(self._closed)
+        self._closed.clear()
+        return taken
+
+    def close(self) -> list[DataFile]:
+        self.split_gathered()
         for part in self._parts.values():
-            yield from self._write_out(part)
-            yield from part.file.close()
+            self._budget.write_out(part)
+            part.closed.extend(part.file.close())
+        return self._taken()
 
     def discard(self) -> None:
         for part in self._parts.values():
@@ -128,22 +184,3 @@ class FanOut:
                 f"that no partition can be named by ({error}). Change or leave out such rows, or partition by another "
                 "column."
             ) from error
-
-    def _shrink(self) -> Iterator[DataFile]:
-        for part in sorted(self._parts.values(), key=lambda part: part.size_bytes, reverse=True):
-            if self._gathered <= self._limits.gathered_bytes // 2:
-                return
-            yield from self._write_out(part)
-
-    def _write_out(self, part: _Part) -> Iterator[DataFile]:
-        if not part.rows:
-            return
-        self._gathered -= part.size_bytes
-        if not part.file.is_open:
-            yield from self._make_room()
-        yield from part.file.write(part.take_all(self._attempt.schema))
-
-    def _make_room(self) -> Iterator[DataFile]:
-        still_open = [part.file for part in self._parts.values() if part.file.is_open]
-        if len(still_open) >= self._limits.open_files:
-            yield from max(still_open, key=lambda file: file.size_bytes).close()

@@ -7,7 +7,7 @@ names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -15,15 +15,15 @@ import pyarrow as pa
 from paimon_sink.core.checks import Check
 from paimon_sink.core.clock import Clock
 from paimon_sink.core.errors import SchemaMismatchError
-from paimon_sink.core.judging import Fault, Judge, Judged, offenders
-from paimon_sink.core.quarantine import ATTEMPT, OURS, ROW, TASK, as_kept, kept_schema
+from paimon_sink.core.judging import Fault, Judge, offenders
+from paimon_sink.core.quarantine import ATTEMPT, OURS, ROW, TABLE, TASK, as_kept, kept_schema
 from paimon_sink.core.rejected import REJECTED, RejectedRows
 from paimon_sink.core.schema import Alignment
 from paimon_sink.formats.contract import Table
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.kept_rows import KeptRows
 
-__all__ = ["Rules", "Sieve"]
+__all__ = ["Keeper", "Rejections", "Rules", "Sieve"]
 
 
 @dataclass(frozen=True)
@@ -44,71 +44,123 @@ class Rules:
 
 
 @dataclass
-class Sieve:
-    """Of one task."""
+class Keeper:
+    """The bad rows of one task, in one file, unless they are more than a batch may have."""
 
-    judge: Judge
-    rules: Rules
-    kept: KeptRows | None
+    open_file: Callable[[], KeptRows]
+    most: int | None
+    """None: none are kept."""
+    rows: int = 0
+    _kept: KeptRows | None = None
+
+    def add(self, count: int, rows: Callable[[pa.Schema], pa.RecordBatch]) -> None:
+        """So many more. ``rows`` gives them as they are kept."""
+        self.rows += count
+        if self.most is None:
+            return
+        if self.rows > self.most:
+            # May go: the batch fails. If it is in already, what was found bad then is kept elsewhere.
+            self.discard()
+            return
+        if self._kept is None:
+            self._kept = self.open_file()
+        self._kept.add(rows(self._kept.schema))
+
+    def close(self, counts: Mapping[str, int]) -> RejectedRows | None:
+        if not counts:
+            return None
+        if self._kept is None or (self.most is not None and self.rows > self.most):
+            return RejectedRows(dict(counts))
+        return RejectedRows(dict(counts), self._kept.close(), self._kept.rows)
+
+    def discard(self) -> None:
+        if self._kept is not None:
+            self._kept.discard()
+            self._kept = None
+
+
+@dataclass
+class Rejections:
+    """The bad rows of one task that were to go into one table: counted, and kept with their reasons."""
+
+    keeper: Keeper
+    label: str
     attempt_id: str
     clock: Clock
+    attempt: int = 1
+    """Which try at writing the rows this is."""
     counts: Counter[str] = field(default_factory=Counter)
     seen: int = 0
+    """Rows of batches before."""
 
-    @classmethod
-    def of(cls, rules: Rules, attempt: TaskAttempt, incoming: pa.Schema, alignment: Alignment, clock: Clock) -> Sieve:
-        keeps = rules.most_kept is not None
-        judge = Judge(
-            alignment,
-            rules.checks,
-            rules.error_column,
-            takes_misfits=keeps,
-            unnamed_partitions=_Partitions(attempt.table).unnamed,
-        )
-        kept = KeptRows(attempt.table, kept_schema(incoming), REJECTED) if keeps else None
-        return cls(judge, rules, kept, attempt.attempt_id, clock)
-
-    def good_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """As the table has them. What is left out is kept."""
-        judged = self.judge.judge(batch)
-        if judged.faults:
-            self._reject(batch, judged)
+    def take(self, batch: pa.RecordBatch, faults: Mapping[int, Fault]) -> None:
+        """Of a batch, those at these positions."""
+        if faults:
+            self.counts.update(fault.rule for fault in faults.values())
+            self.keeper.add(len(faults), lambda schema: self._as_kept(batch, faults, schema))
         self.seen += batch.num_rows
-        return judged.good
 
-    def _reject(self, batch: pa.RecordBatch, judged: Judged) -> None:
-        self.counts += judged.rules
-        if self.kept is None:
-            return
-        if self.rules.most_kept is not None and self.counts.total() > self.rules.most_kept:
-            # May go: the batch fails. If it is in already, what was found bad then is kept elsewhere.
-            self.kept.discard()
-            self.kept = None
-            return
-        rows = batch.take(pa.array(list(judged.faults), pa.int64()))
-        self.kept.add(as_kept(rows, self._reasons(judged.faults), self.kept.schema))
-
-    def _reasons(self, faults: Mapping[int, Fault]) -> dict[str, pa.Array]:
+    def _as_kept(self, batch: pa.RecordBatch, faults: Mapping[int, Fault], schema: pa.Schema) -> pa.RecordBatch:
         now = pa.scalar(self.clock.now_ms() * 1000, pa.timestamp("us", tz="UTC"))
-        return {
+        reasons = {
+            TABLE: pa.repeat(self.label, len(faults)),
             TASK: pa.repeat(self.attempt_id, len(faults)),
             ROW: pa.array([self.seen + position for position in faults], pa.int64()),
             f"{OURS}rule": pa.array([fault.rule for fault in faults.values()], pa.string()),
             f"{OURS}column": pa.array([fault.column for fault in faults.values()], pa.string()),
             f"{OURS}message": pa.array([fault.message for fault in faults.values()], pa.string()),
             f"{OURS}at": pa.repeat(now, len(faults)),
-            ATTEMPT: pa.repeat(pa.scalar(self.rules.attempt, pa.int32()), len(faults)),
+            ATTEMPT: pa.repeat(pa.scalar(self.attempt, pa.int32()), len(faults)),
         }
+        return as_kept(batch.take(pa.array(list(faults), pa.int64())), reasons, schema)
 
     def close(self) -> RejectedRows | None:
-        if not self.counts:
-            return None
-        rows = 0 if self.kept is None else self.kept.rows
-        return RejectedRows(dict(self.counts), None if self.kept is None else self.kept.close(), rows)
+        return self.keeper.close(self.counts)
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Of one task, for one table."""
+
+    judge: Judge
+    rejections: Rejections
+    left_out: tuple[str, ...] = ()
+    """Columns that come and are kept, and of which the table has none."""
+
+    @classmethod
+    def of(
+        cls,
+        rules: Rules,
+        attempt: TaskAttempt,
+        incoming: pa.Schema,
+        alignment: Alignment,
+        clock: Clock,
+        *,
+        keeper: Keeper | None = None,
+        left_out: tuple[str, ...] = (),
+    ) -> Sieve:
+        judge = Judge(
+            alignment,
+            rules.checks,
+            rules.error_column,
+            takes_misfits=rules.most_kept is not None,
+            unnamed_partitions=_Partitions(attempt.table).unnamed,
+        )
+        own = Keeper(lambda: KeptRows(attempt.table, kept_schema(incoming), REJECTED), rules.most_kept)
+        rejections = Rejections(keeper or own, attempt.table.label, attempt.attempt_id, clock, rules.attempt)
+        return cls(judge, rejections, left_out)
+
+    def good_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """As the table has them. What is left out is kept."""
+        judged = self.judge.judge(batch.drop_columns(list(self.left_out)) if self.left_out else batch)
+        self.rejections.take(batch, judged.faults)
+        return judged.good
+
+    def close(self) -> RejectedRows | None:
+        return self.rejections.close()
 
     def discard(self) -> None:
-        if self.kept is not None:
-            self.kept.discard()
+        self.rejections.keeper.discard()
 
 
 class _Partitions:

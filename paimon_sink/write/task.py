@@ -13,8 +13,8 @@ from paimon_sink.core.messages import TaskMessage
 from paimon_sink.core.schema import align
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.formats.contract import Table
-from paimon_sink.write.event_time import EventTime
-from paimon_sink.write.fanout import FanOut, Limits
+from paimon_sink.write.event_time import EventTime, EventTimeTracker
+from paimon_sink.write.fanout import Budget, FanOut, Limits
 from paimon_sink.write.files import TaskAttempt
 from paimon_sink.write.offsets import with_offsets
 from paimon_sink.write.sieve import Rules, Sieve
@@ -59,8 +59,8 @@ def write_task(
     attempt = TaskAttempt(
         table, alignment.file_schema, attempt_id=str(uuid.uuid4()), target_bytes=target_bytes, compact=compact
     )
-    fan_out = FanOut(attempt, limits or Limits())
-    tracker = _EventTimeTracker(event_time, clock or SystemClock())
+    fan_out = FanOut(attempt, Budget(limits or Limits()))
+    tracker = EventTimeTracker(event_time, clock or SystemClock())
     sieve = None if rules is None else Sieve.of(rules, attempt, incoming, alignment, clock or SystemClock())
     apply = alignment.apply if sieve is None else sieve.good_rows
     reached(Step.WRITE_STARTED)
@@ -88,26 +88,3 @@ def write_task(
         attempt.remove_files()
         raise
     return message
-
-
-@dataclass
-class _EventTimeTracker:
-    """The latest event time of the rows that passed."""
-
-    event_time: EventTime | None
-    clock: Clock
-    latest_ms: int | None = None
-
-    def over(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        if self.event_time is None:
-            yield from batches
-            return
-        for batch in batches:
-            batch_ms = self.event_time.latest_ms(batch, self.clock)
-            if batch_ms is not None and (self.latest_ms is None or batch_ms > self.latest_ms):
-                self.latest_ms = batch_ms
-            yield batch
-
-    @property
-    def watermark_ms(self) -> int | None:
-        return None if self.event_time is None else self.event_time.watermark_ms(self.latest_ms)

@@ -96,6 +96,7 @@ HELD_BY: dict[str, tuple[str, ...]] = {
     "data_elsewhere": ("formats/test_iceberg_tasks.py::test_a_table_we_cannot_write_is_refused_by_name",),
     "position_deletes": ("formats/test_iceberg_reader.py::test_rows_that_another_engine_deleted_are_gone",),
     "equality_deletes": ("formats/test_iceberg_reader.py::*",),
+    "routing": ("faults/test_routes.py::*", "sink/test_routes.py::*", "spark/test_routes.py::*"),
     "quarantine": ("faults/test_quarantine.py::*", "faults/test_requeue.py::*", "spark/test_quarantine.py::*"),
     "merge_schema": (
         "formats/test_evolution.py::*",

@@ -17,6 +17,7 @@ from tests.mutants.placing import PLACING_MUTANTS
 from tests.mutants.pruning import PRUNING_MUTANTS
 from tests.mutants.quarantine import QUARANTINE_MUTANTS
 from tests.mutants.reads import READS_MUTANTS
+from tests.mutants.routes import ROUTES_MUTANTS
 from tests.mutants.row_groups import ROW_GROUP_MUTANTS
 from tests.mutants.setting_back import SETTING_BACK_MUTANTS
 from tests.mutants.silence import SILENCE_MUTANTS
@@ -321,9 +322,12 @@ MUTANTS = (
         "abort-without-a-look",
         "abort deletes nothing of a batch that is in",
         COORDINATOR,
-        "        if (files or kept) and not self._may_hold(commit_user, batch_id):\n",
-        "        if files:\n",
-        (f"{ANSWERS}::test_abort_of_a_replay_whose_batch_is_in_deletes_nothing_that_the_table_names",),
+        "        if (files or kept or routed) and not self._may_hold(commit_user, batch_id):\n",
+        "        if files or routed:\n",
+        (
+            f"{ANSWERS}::test_abort_of_a_replay_whose_batch_is_in_deletes_nothing_that_the_table_names",
+            "tests/faults/test_routes.py::test_an_abort_of_a_batch_that_is_in_takes_nothing_away",
+        ),
     ),
     Mutant(
         "replay-deletes-live-files",
@@ -467,6 +471,7 @@ MUTANTS = (
     *MAINTENANCE_MUTANTS,
     *PRUNING_MUTANTS,
     *QUARANTINE_MUTANTS,
+    *ROUTES_MUTANTS,
     *WHERE_MUTANTS,
     *READS_MUTANTS,
     *ROW_GROUP_MUTANTS,

@@ -32,8 +32,8 @@ FILES_MUTANTS = (
         "age-by-the-clock-of-the-task",
         "how long a batch is under way is told by the clocks of its driver",
         SINK,
-        "            planned=self.planned,\n",
-        "            planned=Moment.by(SystemClock()),\n",
+        "            planned=self.planned,\n            compact=",
+        "            planned=Moment.by(SystemClock()),\n            compact=",
         (LONG_BATCH,),
     ),
     Mutant(

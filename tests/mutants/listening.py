@@ -19,8 +19,8 @@ LISTENING_MUTANTS = (
         "watermark-of-the-fastest-task",
         "the watermark is the least over the tasks",
         FOLDING,
-        "min((message.watermark_ms for",
-        "max((message.watermark_ms for",
+        "    return min((mark for mark in marks",
+        "    return max((mark for mark in marks",
         (f"{WATERMARK}::test_it_is_the_least_over_the_tasks_that_saw_a_time",),
     ),
     Mutant(

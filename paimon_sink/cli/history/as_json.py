@@ -105,6 +105,10 @@ def _entry(entry: BatchFigures) -> dict[str, Any]:
         "watermark_ms": entry.watermark_ms,
         "watermark_lag_ms": entry.watermark_lag_ms,
         "table_rows": entry.table_rows,
+        "routed": entry.routed,
+        "routed_tables": entry.routed_tables,
+        "routed_by": entry.routed_by,
+        "routed_batch": entry.routed_batch,
         "quarantined": entry.quarantined,
         "quarantined_by_rule": dict(entry.quarantined_by_rule),
     }

@@ -95,16 +95,20 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
     form = "%m-%d %H:%M:%S" if with_day else "%H:%M:%S"
     behind = [or_nothing(entry.watermark_lag_ms, time_behind) for entry in entries]
     has_bad = any(entry.quarantined for entry in entries)
+    users = [_name(entry.routed_by or entry.commit_user) for entry in entries]
+    is_home = any(entry.routed is not None for entry in entries)
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
     # Where all are appends, which nobody doubts, the kind is the first to go; the id of a snapshot never goes.
     is_plain = {entry.kind for entry in entries} <= {"append"}
     return [
         Column("snapshot", [str(entry.snapshot_id) for entry in entries]),
         Column("time", [clock_time(entry.at_ms, form) for entry in entries], is_text=True),
-        Column("user", [_name(entry.commit_user) for entry in entries], is_text=True, shortest=_SHORT_NAME),
+        Column("user", users, is_text=True, shortest=_SHORT_NAME),
         Column("kind", [printable(entry.kind) for entry in entries], is_text=True, leaves=9 if is_plain else 1),
         Column("batch", [or_nothing(entry.batch_id, str) for entry in entries]),
         Column("rows", [count(entry.rows) for entry in entries]),
+        *([Column("routed", [count(entry.routed) for entry in entries])] if is_home else []),
+        *([Column("tables", [count(entry.routed_tables) for entry in entries], leaves=9)] if is_home else []),
         *([Column("bad", [count(entry.quarantined) for entry in entries])] if has_bad else []),
         Column("files", [count(entry.files) for entry in entries], leaves=4),
         Column("small", [count(entry.small_files) for entry in entries], leaves=6),

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from paimon_sink.cli.arguments import duration_ms, echo_json, json_flag, table_argument
+from paimon_sink.cli.arguments import duration_ms, echo_json, json_flag, open_named, options_argument, parsed
 from paimon_sink.cli.figures import duration, many, size
 from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, grid, show_left_out
 from paimon_sink.core.errors import OptionError
-from paimon_sink.formats.contract import Table
 from paimon_sink.maintain.clean import CleanReport, Leftover, clean
+from paimon_sink.route.spare import Spare
 
 __all__ = ["clean_command"]
 
@@ -25,21 +25,25 @@ _SHOWN = 20
 
 
 @click.command("clean")
-@table_argument
+@options_argument
 @click.option("--older-than", default="1d", show_default=True, metavar="AGE",
               help="Only files older than this. At least 1h, and longer than any batch takes.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Delete them. Without it, nothing is changed.")
 @json_flag
-def clean_command(*, table: Table, older_than: str, yes: bool, as_json: bool) -> None:
+def clean_command(*, options: dict[str, str], older_than: str, yes: bool, as_json: bool) -> None:
     """List files that no snapshot, tag or branch names, and delete them with --yes.
 
     Killed tasks and drivers leave such files behind. Those of running batches are told by their age. Files of other
-    forms than the table's are reported and left. A table with metadata that cannot be read is refused.
+    forms than the table's are reported and left. A table with metadata that cannot be read is refused. Files of routed
+    batches are left while their home may name them: it is found if the table is named by --warehouse and --table.
     """
+    table = open_named(options)
     age_ms = duration_ms("--older-than", older_than)
     try:
         with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
-            report = clean(table, older_than_ms=age_ms, dry_run=not yes, progress=bars.move)
+            report = clean(
+                table, older_than_ms=age_ms, dry_run=not yes, progress=bars.move, spared=Spare(table, parsed(options))
+            )
     except OptionError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
@@ -55,6 +59,7 @@ def _as_json(report: CleanReport) -> dict[str, Any]:
         "older_than_ms": report.older_than_ms,
         "deleted": report.deleted,
         "young": report.young,
+        "spared": report.spared,
         "orphans": [_file(orphan) for orphan in report.orphans],
         "not_ours": [_file(foreign) for foreign in report.not_ours],
         "unfinished_uploads": None if report.uploads is None else [upload.path for upload in report.uploads],
@@ -85,6 +90,9 @@ def _show(console: Console, report: CleanReport) -> None:
     elif report.uploads:
         count = many(len(report.uploads), "unfinished upload")
         console.print(Text(f"{count} {'can be ended: add --yes' if report.dry_run else 'ended'}."), soft_wrap=True)
+    if report.spared:
+        note = f"{many(report.spared, 'file')} of routed batches that their home names, or may name."
+        console.print(Text(note, style="dim"), soft_wrap=True)
     if report.young:
         age = duration(report.older_than_ms)
         note = f"{many(report.young, 'file')} without a name younger than {age}: of running batches, or left lately."

@@ -15,6 +15,8 @@ from paimon_sink.cli.progress import Bars
 from paimon_sink.cli.terminal import Terminal, show_figure, show_left_out
 from paimon_sink.maintain.quarantine_sums import opener
 from paimon_sink.maintain.verify import Report, verify
+from paimon_sink.route.spare import Spare
+from paimon_sink.route.sums import RouteSums
 
 __all__ = ["verify_command"]
 
@@ -33,7 +35,8 @@ def verify_command(*, options: dict[str, str], deep: bool, condition: str | None
 
     TABLE is the table's location. Exit status 1 if something is wrong. Files that no snapshot names are listed; they
     are no fault: a running batch has some, and a killed one leaves some behind. The rows of a batch that had bad ones
-    are added up with its quarantine, if the table is named as it is: by --warehouse and --table.
+    are added up with its quarantine, and those of a home with the tables that rows chose, if the table is named as
+    these are: by --warehouse and --table.
     """
     if condition is not None:
         if deep:
@@ -42,7 +45,15 @@ def verify_command(*, options: dict[str, str], deep: bool, condition: str | None
         return
     with Bars(Terminal(stderr=True, quiet=as_json)) as bars:
         table = open_named(options)
-        report = verify(table, deep=deep, progress=bars.move, open_quarantine=opener(parsed(options).table))
+        known = parsed(options)
+        report = verify(
+            table,
+            deep=deep,
+            progress=bars.move,
+            open_quarantine=opener(known.table),
+            check_routes=RouteSums(known),
+            spared=Spare(table, known),
+        )
     if as_json:
         echo_json(_as_json(report))
     else:

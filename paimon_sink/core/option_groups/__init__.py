@@ -11,6 +11,7 @@ from paimon_sink.core.option_groups.follow import FollowOptions
 from paimon_sink.core.option_groups.listeners import ListenerOptions
 from paimon_sink.core.option_groups.quarantine import QuarantineOptions
 from paimon_sink.core.option_groups.read import ReadOptions
+from paimon_sink.core.option_groups.route import RouteOptions
 from paimon_sink.core.option_groups.table import TableOptions
 from paimon_sink.core.option_groups.upkeep import UpkeepOptions
 from paimon_sink.core.option_groups.write import WriteOptions
@@ -21,6 +22,7 @@ __all__ = [
     "ListenerOptions",
     "QuarantineOptions",
     "ReadOptions",
+    "RouteOptions",
     "TableOptions",
     "UpkeepOptions",
     "WriteOptions",

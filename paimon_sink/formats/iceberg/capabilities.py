@@ -46,6 +46,7 @@ CAPABILITIES = Capabilities(
     position_deletes=YES,
     equality_deletes=no("refused by name: pyiceberg has no reader for them"),
     quarantine=YES,
+    routing=YES,
     merge_schema=YES,
     reserved_snapshot_properties=dict.fromkeys(("operation", "self"), "Iceberg and pyiceberg keep for themselves"),
 )

@@ -32,6 +32,7 @@ CAPABILITIES = Capabilities(
     tags=YES,
     table_kinds=yes("append tables"),
     quarantine=YES,
+    routing=YES,
     merge_schema=YES,
 )
 FORMAT = RegisteredFormat(

@@ -46,6 +46,7 @@ CAPABILITIES = Capabilities(
     position_deletes=NOT_APPLICABLE,
     equality_deletes=NOT_APPLICABLE,
     quarantine=YES,
+    routing=YES,
     merge_schema=yes("yes; not through a REST catalog (8)"),
     highest_identifier_marks="Paimon's own mark for batch commits",
 )
