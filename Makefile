@@ -35,6 +35,7 @@ READYFLINK := $(VENVFLINK)/.installed
 CLASSES := $(VENV)/spark-classes.jsa
 PLOTS   := $(VENV)/.plots
 PLOTS41 := $(VENV41)/.plots
+SITE    := $(VENV)/.site
 
 PARALLEL := -n 2 --dist loadgroup
 # Tables of tests are in memory where there is room: scripts/test-tmp.
@@ -164,6 +165,18 @@ test-times: $(READY) ## Write docs/test-times.md: where the time of the last `ma
 		$(TIMES)/connect.xml > docs/.test-times.md.new
 	@mv docs/.test-times.md.new docs/test-times.md
 
+# What decides is pure, and each of its branches has a test; what acts is run by others as well (Spark, kills, soak).
+.PHONY: coverage
+coverage: $(READY) ## Branches of paimon_sink/commit that the tests of it and the faults in memory take: all of what decides
+	@TMPDIR=$$(scripts/test-tmp) $(VENV)/bin/coverage run -m pytest -q -p no:xdist tests/commit tests/faults \
+		-k 'memory or commit' -m 'not spark and not s3 and not long and not slow' $(PYTEST_ARGS)
+	@$(VENV)/bin/coverage report --fail-under=95
+	@$(VENV)/bin/coverage report --fail-under=100 --include='*/decide.py,*/fold.py,*/figures.py,*/run.py'
+
+.PHONY: hooks
+hooks: $(READY) ## Have git run lint before each commit, and types before each push (.pre-commit-config.yaml)
+	@$(VENV)/bin/pre-commit install --hook-type pre-commit --hook-type pre-push
+
 .PHONY: test-matrix
 test-matrix: java $(READY) ## Every test in one place (PLACE=paimon-s3), also those that `make test` runs in its reference place only
 	@PWC_PLACES=$(PLACE) $(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
@@ -212,16 +225,25 @@ test-lowest: java $(VENVLOWEST)/.installed ## The smoke set and the tests of sto
 test-newest: java venv-newest ## Iceberg on the newest of everything, in an environment without Paimon
 	@TMPDIR=$$(scripts/test-tmp) PWC_PLACES=iceberg-sqlite $(VENVNEWEST)/bin/pytest $(ON_NEWEST) $(NEWS_OF_OTHERS) $(PYTEST_ARGS)
 
-.PHONY: dist
-dist: java $(READY) ## Build wheel and sdist into dist/, check them, install them into empty environments and run the README there
+.PHONY: wheel
+wheel: $(READY) ## Build wheel and sdist into dist/, and check them
 	@rm -rf dist
 	@$(VENV)/bin/python -m build --quiet
 	@$(VENV)/bin/twine check --strict dist/*
+
+.PHONY: dist
+dist: java wheel ## The same, and install the wheel into empty environments and run the README there (some minutes)
 	@$(VENV)/bin/pytest integration/wheel $(PYTEST_ARGS)
+
+.PHONY: examples
+examples: java $(READY) $(READY41) ## The recipes that `make test` leaves out: the notebook, and Kafka with a real broker, on Spark 4.1
+	@$(VENV)/bin/pytest integration/examples/test_notebook.py $(PYTEST_ARGS)
+	@PYSPARK_PYTHON=$(CURDIR)/$(VENV41)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(VENV41)/bin/python \
+		$(VENV41)/bin/pytest integration/examples/test_kafka.py $(PYTEST_ARGS)
 
 .PHONY: integration
 integration: test-minio ## The whole S3 suite and long runs on a real MinIO server (built from source once unless Docker is there)
-	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop --ignore=integration/wheel $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop --ignore=integration/wheel --ignore=integration/site --ignore=integration/examples $(PYTEST_ARGS)
 
 .PHONY: test-minio
 test-minio: java $(READY) ## Only the S3 suite, on MinIO
@@ -432,6 +454,16 @@ docs: $(READY) ## Write docs/options.md, docs/fault-matrix.md and the tables of 
 	@$(VENV)/bin/python scripts/fault_matrix.py > docs/.fault-matrix.md.new
 	@mv docs/.fault-matrix.md.new docs/fault-matrix.md
 	@$(VENV)/bin/python scripts/doc_tables.py
+	@$(VENV)/bin/python scripts/public_interface.py
+
+$(SITE): $(READY)
+	@$(VENV)/bin/python -m pip install -q -c constraints.txt -e '.[docs]'
+	@touch $@
+
+.PHONY: site
+site: browser $(SITE) ## Build the documentation site into site/, without warnings, check its links, and look at it in a browser
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@$(VENV)/bin/pytest integration/site $(PYTEST_ARGS)
 
 .PHONY: screenshots
 screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real stream (about a minute)
@@ -439,6 +471,6 @@ screenshots: browser $(READY) ## Make the pictures of docs/watch.md from a real 
 
 .PHONY: clean
 clean: ## Remove environments, caches and what the demo wrote
-	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) $(VENVLOWEST) $(VENVNEWEST) demo build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(VENV41) $(VENVFLINK) $(VENVLOWEST) $(VENVNEWEST) demo build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@rm -rf spark-warehouse metastore_db derby.log $(TIMES) docs/.*.md.new
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

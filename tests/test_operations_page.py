@@ -1,4 +1,4 @@
-"""docs/operations.md and docs/metrics.md say what the code and the tests say."""
+"""docs/operations.md, docs/errors.md and docs/metrics.md say what the code and the tests say."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from paimon_sink.listen.metrics import MetricTotals, figures, samples
 
 ROOT = Path(__file__).parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+ERRORS = (ROOT / "docs" / "errors.md").read_text()
 METRICS = (ROOT / "docs" / "metrics.md").read_text()
 EVENT = CommitEvent(
     "t", "/t", "u", "q", 1, 1, "c", 1, 1, 1, 1, 1, 1, 1, 0, 1, (), timings_ms=dict.fromkeys(["look", "all"], 1)
@@ -66,7 +67,7 @@ def test_a_cure_without_a_test_or_with_one_that_is_gone_is_noticed() -> None:
 
 
 def test_the_table_of_errors_has_all_of_them_and_no_other() -> None:
-    table = OPERATIONS.split("\n## Errors and what to do\n", 1)[1].split("\n## ", 1)[0]
+    table = ERRORS.split("\n## Each error\n", 1)[1].split("\n## ", 1)[0]
     assert sorted(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == sorted(errors.__all__)
 
 

@@ -51,8 +51,25 @@ _TOO_WIDE = (
 def cause_of(exception: BaseException | None) -> PwcError | None:
     """The error of this package that made Spark fail, as its class and sentence; None where it was something else.
 
-    Spark raises errors of its own, so ``except PwcError`` catches nothing that came through it. This looks into what a
-    batch job or ``query.awaitTermination()`` raised, or ``query.exception()`` returned, classic or over Spark Connect.
+    Spark raises errors of its own, so ``except PwcError`` catches nothing that came through it.
+
+    Args:
+        exception: What a batch job or ``query.awaitTermination()`` raised, or ``query.exception()`` returned, classic
+            or over Spark Connect.
+
+    Returns:
+        Our error, with its class and its whole message. The exception itself, where it is ours.
+
+    Example:
+        ```python
+        from paimon_sink.errors import CommitError, cause_of
+
+        try:
+            spark.range(3).write.format("pwc").mode("append").options(warehouse="/tmp/lake", table="no-database").save()
+        except Exception as error:
+            ours = cause_of(error)
+            print("try again" if isinstance(ours, CommitError) else ours)
+        ```
     """
     for error in _outermost_first(exception, set()):
         cause = error if isinstance(error, PwcError) else _cause_in_text(error)

@@ -30,9 +30,29 @@ _SCHEMA = pa.schema([("number", pa.int32()), ("message", pa.binary())])
 def compact(spark: SparkSession, progress: Progress | None = None, /, **options: str) -> Compaction:
     """Rewrite the small files of a table into files of about ``targetFileSize``, in one snapshot with the same rows.
 
-    Takes the options of ``format("pwc")``; those named ``partition.*`` choose partitions, and ``compact.minFiles`` says
-    from how many small files on one is worth it. It may run beside live streams: readers of changes see no row again.
-    ``progress`` hears how many groups of files are done, of how many.
+    It may run beside live streams: readers of changes see no row again. Tasks rewrite; this program plans and commits.
+
+    Args:
+        spark: The session, classic or Spark Connect.
+        progress: Called with how many groups of files are done, and of how many.
+        **options: Those of ``format("pwc")``. Those named ``partition.*`` choose partitions, and ``compact.minFiles``
+            says from how many small files on one is worth it.
+
+    Returns:
+        What was done: files and bytes before and after, and the snapshot, if there was anything to do.
+
+    Raises:
+        OptionError: An option is missing, unknown or wrong; all problems are named.
+        TableNotFoundError: There is no such table.
+        UnsupportedTableError: The table has a feature that cannot be rewritten safely.
+        CommitConflictError: Other writers won every attempt. Nothing was changed.
+        CommitUnknownError: Whether the snapshot was made is not known.
+
+    Example:
+        ```python
+        done = paimon_sink.compact(spark, warehouse="/tmp/lake", table="demo.numbers")
+        print(done)
+        ```
     """
     parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
     table = open_to_rewrite(parsed.table, compression=parsed.write.compression)

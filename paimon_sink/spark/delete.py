@@ -47,10 +47,32 @@ def delete(
 ) -> Deletion:
     """Delete the rows for which a condition is true, and say what was done. Files without such rows stay as they are.
 
-    Takes the options of ``format("pwc")``; with ``commitUser`` and ``commitIdentifier`` a rerun is a no-op. It may run
-    beside live streams and compactions: it looks again until no such row is left, so rows that come meanwhile go too.
-    ``dryRun`` counts and changes nothing. ``purge`` also expires what still holds such rows, and reads every file that
-    is left to prove that none does. ``progress`` hears of each round how many of its tasks are done, of how many.
+    It may run beside live streams and compactions: it looks again until no such row is left, so rows that come
+    meanwhile go too.
+
+    Args:
+        spark: The session, classic or Spark Connect.
+        where: The condition, in the grammar of the option ``where``.
+        progress: Called in each round with how many of its tasks are done, and of how many.
+        dryRun: Only count; nothing is changed.
+        purge: Also expire what still holds such rows, and read every file that is left to prove that none does.
+        **options: Those of ``format("pwc")``. With ``commitUser`` and ``commitIdentifier`` a rerun changes nothing.
+
+    Returns:
+        What was done: rows, files and rounds, and what a purge proved.
+
+    Raises:
+        OptionError: An option or the condition is wrong.
+        TableNotFoundError: There is no such table.
+        UnsupportedTableError: Some of its files cannot be rewritten safely.
+        CommitConflictError: Other writers won every attempt; the snapshots of earlier rounds stay.
+        CommitUnknownError: Whether the last snapshot was made is not known.
+
+    Example:
+        ```python
+        gone = paimon_sink.delete(spark, "id < 0", warehouse="/tmp/lake", table="demo.numbers")
+        print(gone.rows, "rows deleted")
+        ```
     """
     is_dry_run, is_for_good = _flag("dryRun", dryRun), _flag("purge", purge)
     parsed = parse_options(options, purpose=Purpose.BATCH_WRITE, directory=directory_for(spark))

@@ -51,7 +51,29 @@ _SAME_TYPES = frozenset(
 
 
 def load(spark: SparkSession, **options: str) -> DataFrame:
-    """The rows of a table as of now, or as the options of a read say. Call it again to see what came since."""
+    """The rows of a table as of now, or as the options of a read say. Call it again to see what came since.
+
+    By Spark's own Parquet reader where that gives exactly the same rows, else by ``format("pwc")``.
+
+    Args:
+        spark: The session. It need not be registered before.
+        **options: Those of a read: ``warehouse`` and ``table``, or ``path``; ``where``, ``columns``, ``versionAsOf``,
+            ``startingVersion`` and more.
+
+    Returns:
+        A DataFrame of one snapshot, planned now.
+
+    Raises:
+        OptionError: An option is missing, unknown or wrong; all problems are named.
+        TableNotFoundError: There is no such table.
+        SnapshotExpiredError: The snapshot asked for has expired.
+
+    Example:
+        ```python
+        numbers = paimon_sink.load(spark, warehouse="/tmp/lake", table="demo.numbers", where="id < 10")
+        numbers.show()
+        ```
+    """
     register(spark, tune=False)
     parsed = parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))
     try:

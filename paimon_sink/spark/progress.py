@@ -51,11 +51,25 @@ Report = dict[str, Any]
 class PwcProgress(StreamingQueryListener):
     """Hands on each progress of a query with the figures of its batch.
 
-    For ``spark.streams.addListener``, classic and Spark Connect.
-    ``options`` are those the query writes with. ``callback`` gets one dict an event, on a thread of its own; without
-    one, each is a line of JSON in the log of ``paimon_sink.spark.progress``. ``query`` is the name or the id of the
-    query to listen to; without one, all of the session are handed on, those that write elsewhere without figures.
-    Whatever fails here is logged, and no query notices.
+    For ``spark.streams.addListener``, classic and Spark Connect. Whatever fails here is logged, and no query notices.
+
+    Args:
+        options: Those that the query writes with.
+        callback: Gets one dict an event, on a thread of its own. Without one, each is a line of JSON in the log of
+            ``paimon_sink.spark.progress``.
+        query: The name or the id of the query to listen to. Without one, all of the session are handed on, those that
+            write elsewhere without figures.
+
+    Raises:
+        OptionError: An option is missing, unknown or wrong; all problems are named.
+
+    Example:
+        ```python
+        listener = paimon_sink.PwcProgress({"warehouse": "/tmp/lake", "table": "demo.numbers"}, print)
+        spark.streams.addListener(listener)
+        spark.streams.removeListener(listener)
+        listener.close()
+        ```
     """
 
     def __init__(

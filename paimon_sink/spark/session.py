@@ -38,8 +38,22 @@ Spelt so that Spark does not take the pattern itself for a secret: a Connect ser
 def register(spark: SparkSession, *, tune: bool = True) -> None:
     """Make ``format("pwc")`` known to this session, classic or Spark Connect.
 
-    ``tune`` has Spark end the Arrow batches that it sends to Python by rows and not by bytes, unless the session has a
-    value of its own for that. ``tune=False`` leaves the session as it is.
+    Call it once a session, before the first read or write. It also has Spark hide options that may hold a secret, and
+    in local mode run its workers with the Python that this program runs with.
+
+    Args:
+        spark: The session.
+        tune: Whether Spark ends the Arrow batches that it sends to Python by rows and not by bytes, unless the session
+            has a value of its own for that. ``False`` leaves the session's settings as they are.
+
+    Raises:
+        pyspark.errors.PySparkException: The session is stopped, or a Connect server does not answer.
+
+    Example:
+        ```python
+        paimon_sink.register(spark)
+        spark.range(3).write.format("pwc").mode("append").options(warehouse="/tmp/lake", table="demo.numbers").save()
+        ```
     """
     use_this_python(spark)
     _hide_secrets(spark)
@@ -56,7 +70,25 @@ def register(spark: SparkSession, *, tune: bool = True) -> None:
 
 
 def attach(spark: SparkSession, view: str, **options: str) -> None:
-    """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist."""
+    """Make a table a temporary view to ``INSERT INTO`` and ``SELECT`` from. The table must exist.
+
+    The view keeps the snapshot of its first read, because Spark plans it once: attach it again to see newer rows.
+
+    Args:
+        spark: The session. It need not be registered before.
+        view: The name of the view. One of that name is replaced.
+        **options: Those of ``format("pwc")``: ``warehouse`` and ``table``, or ``path``, and more.
+
+    Raises:
+        OptionError: An option is missing, unknown or wrong; all problems are named.
+        pyspark.errors.AnalysisException: There is no such table. ``cause_of`` returns our ``TableNotFoundError``.
+
+    Example:
+        ```python
+        paimon_sink.attach(spark, "numbers", warehouse="/tmp/lake", table="demo.numbers")
+        spark.sql("INSERT INTO numbers SELECT 42L")
+        ```
+    """
     # Whether to tune is for whoever registers: it may have been refused.
     register(spark, tune=False)
     parse_options(options, purpose=Purpose.READ, directory=directory_for(spark))

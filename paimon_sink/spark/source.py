@@ -33,7 +33,26 @@ _PROVIDER = "provider"
 
 
 class PwcDataSource(DataSource):
-    """Exactly-once writes into lakehouse tables, and reads out of them."""
+    """Exactly-once writes into lakehouse tables, and reads out of them.
+
+    Spark makes these; ``paimon_sink.register`` makes the class known to it. Without a JVM it writes too, when
+    ``commitUser`` is given: each of ``write``, ``commit`` and ``abort`` may run in another process on a new writer.
+
+    Raises:
+        OptionError: By each method: an option is missing, unknown or wrong; all problems are named.
+
+    Example:
+        ```python
+        import pyarrow as pa
+        from pyspark.sql.types import LongType, StructField, StructType
+
+        schema = StructType([StructField("id", LongType())])
+        options = {"warehouse": "/tmp/lake", "table": "demo.numbers", "commitUser": "without-spark"}
+        writer = paimon_sink.PwcDataSource(options).streamWriter(schema, False)
+        message = writer.write(iter([pa.RecordBatch.from_pydict({"id": [7]})]))
+        writer.commit([message], 0)
+        ```
+    """
 
     _field_ids: Mapping[str, int] | None = None
     _frame: Frame | None = None

@@ -363,10 +363,10 @@ def test_a_failure_of_the_users_own_has_no_cause_of_ours(spark: SparkSession, lo
 
 
 @pytest.mark.spark
-def test_the_example_of_the_operations_page_tells_an_alarm_from_a_restart(
+def test_the_example_of_the_page_of_errors_tells_an_alarm_from_a_restart(
     spark: SparkSession, local_lake: Lake, source: Source, checkpoint: Checkpoint
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
     example = next(found for found in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL) if "cause_of" in found)
     source.add(range(5))
     query = checkpoint.start(source.stream(spark), lake_options(local_lake, bogus="1"))
@@ -378,7 +378,7 @@ def test_the_example_of_the_operations_page_tells_an_alarm_from_a_restart(
         "call_somebody": lambda kind, sentence: heard.append((kind, sentence)),
     }
 
-    exec(compile(example, "operations.md", "exec"), names)
+    exec(compile(example, "errors.md", "exec"), names)
 
     assert heard == [("OptionError", "'bogus' is not an option; `pwc options` lists what there is.")]
     assert restarts == []
