@@ -82,8 +82,8 @@ ROW_GROUP_MUTANTS = (
         "row-groups-take-the-highest-for-the-lowest",
         "the lower bound is the lowest value",
         GROUPS,
-        'low, high = _end(found, "min", field.type),',
-        'low, high = _end(found, "max", field.type),',
+        'return _end(found, "min", kind),',
+        'return _end(found, "max", kind),',
         (OUTSIDE,),
     ),
     Mutant(
