@@ -241,9 +241,13 @@ examples: java $(READY) $(READY41) ## The recipes that `make test` leaves out: t
 	@PYSPARK_PYTHON=$(CURDIR)/$(VENV41)/bin/python PYSPARK_DRIVER_PYTHON=$(CURDIR)/$(VENV41)/bin/python \
 		$(VENV41)/bin/pytest integration/examples/test_kafka.py $(PYTEST_ARGS)
 
+.PHONY: test-stores
+test-stores: $(READY) ## Azure and Google Cloud Storage by their emulators: stores, both formats, races (npm and Go fetch them once)
+	@TMPDIR=$$(scripts/test-tmp) $(VENV)/bin/pytest integration/stores $(PYTEST_ARGS)
+
 .PHONY: integration
 integration: test-minio ## The whole S3 suite and long runs on a real MinIO server (built from source once unless Docker is there)
-	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop --ignore=integration/wheel --ignore=integration/site --ignore=integration/examples $(PYTEST_ARGS)
+	@scripts/with-minio $(VENV)/bin/python -m pytest integration --ignore=integration/interop --ignore=integration/wheel --ignore=integration/site --ignore=integration/examples --ignore=integration/stores $(PYTEST_ARGS)
 
 .PHONY: test-minio
 test-minio: java $(READY) ## Only the S3 suite, on MinIO

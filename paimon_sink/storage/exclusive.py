@@ -168,11 +168,18 @@ def _inherited_pipe_file() -> Any:
 
 
 def _put_conditional(fs: Any, path: str, data: bytes, condition: dict[str, Any]) -> bool:
+    put_id = uuid.uuid4().hex
+    has_ids = "metadata" in inspect.signature(fs._pipe_file).parameters
+    named = {"metadata": {_PUT_ID: put_id}} if has_ids else {}
     try:
-        fs.pipe_file(path, data, **condition)
+        fs.pipe_file(path, data, **condition, **named)
     except Exception as error:
         if not (isinstance(error, FileExistsError) or getattr(error, "error_code", None) == "BlobAlreadyExists"):
             raise
+        if has_ids:
+            fs.invalidate_cache()
+            return (fs.info(path).get("metadata") or {}).get(_PUT_ID) == put_id
+        # adlfs has metadata of its own there, and no place for ours.
         if fs.cat_file(path) == data:
             raise StorageError(
                 f"{path} is there with exactly the bytes of this put: it may be our own, sent twice. "

@@ -221,6 +221,44 @@ class WithoutCondition(Blobs):
         self.blobs[path] = value
 
 
+class WithMetadata(Blobs):
+    """As gcsfs of today: what a writer says of its file is kept with it. It may repeat a request that went well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[str, dict[str, str]] = {}
+        self.repeats = False
+
+    def _pipe_file(self, path: str, data: bytes, metadata: dict[str, str], mode: str = "overwrite") -> None:
+        assert mode == "create"
+        self._create(path, data)
+        self.said[path] = metadata
+        if self.repeats:
+            self._create(path, data)
+
+    pipe_file = _pipe_file
+
+    def invalidate_cache(self) -> None:
+        return
+
+    def info(self, path: str) -> dict[str, Any]:
+        return {"metadata": self.said[path]}
+
+
+def test_where_a_file_keeps_what_its_writer_says_equal_bytes_make_no_two_winners() -> None:
+    fs = WithMetadata()
+    put = exclusive_put("gs", fs)
+
+    assert [put("lake/snapshot-1", b"same") for _ in range(3)] == [True, False, False]
+
+
+def test_a_request_that_is_repeated_below_is_known_for_its_own() -> None:
+    fs = WithMetadata()
+    fs.repeats = True
+
+    assert exclusive_put("gs", fs)("lake/snapshot-1", b"ours") is True
+
+
 @pytest.mark.parametrize(("protocol", "fs"), [("gs", LikeGcsfs()), ("abfs", LikeAdlfs())], ids=["gcs", "azure"])
 def test_each_cloud_is_asked_in_its_own_words(protocol: str, fs: Blobs) -> None:
     put = exclusive_put(protocol, fs)
@@ -231,8 +269,8 @@ def test_each_cloud_is_asked_in_its_own_words(protocol: str, fs: Blobs) -> None:
 
 
 def test_a_put_that_meets_its_own_bytes_is_an_unknown_outcome() -> None:
-    fs = LikeGcsfs()
-    put = exclusive_put("gs", fs)
+    fs = LikeAdlfs()
+    put = exclusive_put("abfs", fs)
     put("lake/snapshot-1", b"ours")
 
     with pytest.raises(StorageError, match="may be our own"):
