@@ -593,6 +593,29 @@ def test_a_rollback_whose_snapshots_expired_is_no_loss_to_accept(lake: Lake, eng
     assert checkpoint.ids == [0, 1, 2]
 
 
+@pytest.mark.fault(55)
+@pytest.mark.needs("rollback")
+@pytest.mark.parametrize("place", [place for place in PLACES if place.id == "iceberg-sqlite"], ids=lambda one: one.id)
+@pytest.mark.parametrize("lossy", ["false", "true"])
+def test_a_rollback_is_told_by_the_log_where_what_came_after_it_expired(
+    lake: Lake, engine: OtherEngine, lossy: str
+) -> None:
+    fill(lake, 0, 1, 2)
+    checkpoint = Query(lake, Checkpoint()).run()
+
+    before = lake.snapshot_ids()[1]
+    lake.open().refs.tag("before", before)
+    engine.roll_back(before)
+    fill(lake, 10, 11, 12)
+    expire_all_but(lake)
+
+    # Tags keep the one that it went back to, and the one that the stream read last. What was built on it is gone.
+    assert len(lake.snapshot_ids()) == 1
+    with pytest.raises(TableRolledBackError, match="rolled back"):
+        Query(lake, checkpoint, failOnDataLoss=lossy).run()
+    assert checkpoint.ids == [0, 1, 2]
+
+
 @pytest.mark.witness
 @pytest.mark.fault(56)
 @pytest.mark.parametrize("grown", [1, 3])

@@ -169,8 +169,9 @@ class World:
             self._start_over("rolled back")
             return
         except SnapshotExpiredError:
-            # By others; or the query died before it held anything, and delivered nothing.
-            assert self.was_expired_by_others or not self.checkpoint.rows
+            # By others; or after a rollback below the query, which then holds nothing that comes; or the query died
+            # before it held anything, and delivered nothing.
+            assert self.was_expired_by_others or self.was_rolled_back or not self.checkpoint.rows
             self._start_over("expired")
             return
         self._begin(is_new, begin)

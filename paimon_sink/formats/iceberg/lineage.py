@@ -22,7 +22,7 @@ from paimon_sink.formats.iceberg.kept import ancestors
 from paimon_sink.formats.iceberg.manifests import read_entries, read_manifests
 from paimon_sink.formats.iceberg.read import plan_files, splits_of, tasks_of
 from paimon_sink.formats.iceberg.snapshot_info import snapshot_info
-from paimon_sink.formats.iceberg.versions import IcebergVersions
+from paimon_sink.formats.iceberg.versions import IcebergVersions, age_of
 from paimon_sink.formats.lineage import (
     Added,
     FollowedFile,
@@ -86,7 +86,8 @@ class IcebergLineage(Lineage):
         oldest = self._line[0] if self._line else None
         # Whoever still has what is older than the snapshot, and not the snapshot itself, has taken it back. That the
         # table knows it says nothing: a tag of ours keeps it where another engine expires what came after it.
-        if oldest is None or _age(oldest) <= _age_in(mark):
+        age = _age_in(mark)
+        if oldest is None or age_of(oldest) <= age or self._versions.was_taken_back(mark.snapshot_id, age=age):
             raise rolled_back(self.label, mark)
         raise next_expired(self.label, mark, oldest=oldest.snapshot_id)
 
@@ -184,13 +185,8 @@ class IcebergLineage(Lineage):
 
 
 def _lined(snapshot: Snapshot) -> LineageSnapshot:
-    mark = Mark(snapshot.snapshot_id, f"{_age(snapshot)}-{seal_of(snapshot.manifest_list)}")
+    mark = Mark(snapshot.snapshot_id, f"{age_of(snapshot)}-{seal_of(snapshot.manifest_list)}")
     return LineageSnapshot(mark, snapshot.timestamp_ms, snapshot_info(snapshot).kind, snapshot.schema_id or 0)
-
-
-def _age(snapshot: Snapshot) -> int:
-    """Larger, the later it came. Tables of version 1 have no sequence numbers."""
-    return snapshot.sequence_number or snapshot.timestamp_ms
 
 
 def _age_in(mark: Mark) -> int:

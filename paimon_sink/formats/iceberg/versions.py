@@ -21,6 +21,11 @@ from paimon_sink.formats.versions import (
 )
 
 
+def age_of(snapshot: Snapshot) -> int:
+    """Larger, the later it came. Tables of version 1 have no sequence numbers."""
+    return snapshot.sequence_number or snapshot.timestamp_ms
+
+
 @dataclass(frozen=True)
 class IcebergVersions(Versions[Snapshot]):
     """In the metadata as it was read once: all that a read asks for comes from there."""
@@ -123,6 +128,19 @@ class IcebergVersions(Versions[Snapshot]):
         if snapshot is None or (following and not self._is_next(snapshot, following[0])):
             raise expired(self.label, f"the snapshot of {moment(at_ms)}", oldest=None)
         return snapshot
+
+    def was_taken_back(self, snapshot_id: int, *, age: int) -> bool:
+        """Whether the log of main says that it went back to before a snapshot, of that age, which it once stood on.
+
+        False also where nobody knows: another branch has no log, and engines shorten it as snapshots expire.
+        """
+        ids = [entry.snapshot_id for entry in self.metadata.snapshot_log]
+        if self.branch != MAIN_BRANCH or snapshot_id not in ids:
+            return False
+        last = len(ids) - ids[::-1].index(snapshot_id)
+        before = set(ids[:last])
+        known = {snapshot.snapshot_id: age_of(snapshot) for snapshot in self.metadata.snapshots}
+        return any(found in before or known.get(found, age) < age for found in ids[last:])
 
     def _is_next(self, snapshot: Snapshot, entry: SnapshotLogEntry) -> bool:
         """Whether main went from the snapshot to that of the entry. pyiceberg takes what expires out of the log."""
