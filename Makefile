@@ -111,6 +111,10 @@ browser:
 demo: java $(READY) ## Stream into a local table, kill the driver midway, restart, count the rows (FORMAT=iceberg, DEMO_ARGS=…)
 	@$(VENV)/bin/pwc demo --format $(FORMAT) $(DEMO_ARGS)
 
+.PHONY: demo-regions
+demo-regions: java $(READY) ## One stream into five tables: one refuses for a while, 2 % bad rows, the driver is killed
+	@$(VENV)/bin/python scripts/demo_regions.py $(DEMO_ARGS)
+
 .PHONY: demo-pipeline
 demo-pipeline: java $(READY) ## Table to table: kill the driver again and again, compact and expire the source meanwhile (FORMAT=iceberg)
 	@$(VENV)/bin/python scripts/demo_pipeline.py --format $(FORMAT) $(DEMO_ARGS)

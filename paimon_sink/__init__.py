@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from paimon_sink.spark.load import load
     from paimon_sink.spark.progress import PwcProgress
     from paimon_sink.spark.session import attach, register
+    from paimon_sink.spark.settle import settle
     from paimon_sink.spark.source import PwcDataSource
 
-__all__ = ["PwcDataSource", "PwcProgress", "attach", "compact", "delete", "load", "register"]
+__all__ = ["PwcDataSource", "PwcProgress", "attach", "compact", "delete", "load", "register", "settle"]
 
 _WHERE = {
     "PwcDataSource": "paimon_sink.spark.source",
@@ -26,6 +27,7 @@ _WHERE = {
     "delete": "paimon_sink.spark.delete",
     "load": "paimon_sink.spark.load",
     "register": "paimon_sink.spark.session",
+    "settle": "paimon_sink.spark.settle",
 }
 
 

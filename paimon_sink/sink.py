@@ -46,7 +46,7 @@ from paimon_sink.route.tidy import tidy_home
 from paimon_sink.write.event_time import event_time_of
 from paimon_sink.write.task import TaskSettings, write_task
 
-__all__ = ["Sink", "TaskSettings"]
+__all__ = ["Sink", "TaskSettings", "listeners_of"]
 
 log = logging.getLogger(__name__)
 
@@ -304,9 +304,10 @@ class Sink:
             home,
             policy,
             options.commit.snapshot_properties,
-            outboxes=Routes(home, options, policy, load_listeners=_listeners_of),
+            outboxes=Routes(home, options, policy, load_listeners=listeners_of),
         )
 
 
-def _listeners_of(options: Options, table: Table) -> Mapping[str, CommitListener]:
+def listeners_of(options: Options, table: Table) -> Mapping[str, CommitListener]:
+    """Those of one of the tables that rows chose, by its options."""
     return load_listeners(options.listeners, options.table, table)

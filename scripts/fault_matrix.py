@@ -154,6 +154,12 @@ SECTIONS: dict[str, dict[int, str]] = {
         102: "Routes that are no table, or too many, or may not be chosen.",
         103: "The home is rolled back, with its tables or without them; a table is.",
     },
+    "Tables that fail for a while": {
+        104: "One of many tables refuses, for one batch and for several; a query that is not regional any more.",
+        105: "Bounds of what is carried: in a row, age, bytes, share. The home refuses.",
+        106: "A driver dies, a zombie folds otherwise, a delivery outlives its deadline, while a table is carried.",
+        107: "Expiry, cleaning, a long silence, a dropped table, a rollback, while a table is carried.",
+    },
 }
 
 _NO_TABLE = "decided before a table is opened: the place makes no difference"

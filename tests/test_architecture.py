@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "route": {"write", "commit", "maintain", "formats", "storage", "core"},
     # The composition of a writer from its options, for Spark and for whoever has none.
     "sink": {"route", "write", "commit", "maintain", "listen", "formats", "core"},
-    "spark": {"sink", "write", "commit", "read", "follow", "maintain", "listen", "formats", "storage", "core"},
+    "spark": {"sink", "route", "write", "commit", "read", "follow", "maintain", "listen", "formats", "storage", "core"},
     "cli": {"", "route", "write", "commit", "read", "maintain", "listen", "formats", "storage", "core"},
     # The contract suite, for whoever tests a format. No room may import it.
     "testing": {"sink", "commit", "formats", "storage", "core"},

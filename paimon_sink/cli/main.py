@@ -68,6 +68,8 @@ def cli() -> None:
 for _command in (
     LazyCommand("branch", "paimon_sink.cli.maintain.branch",
                 "List the branches of an Iceberg table, or create, compare, publish or delete the branch NAME."),
+    LazyCommand("carried", "paimon_sink.cli.maintain.carried",
+                "Show what waits to be delivered to the tables of a home, since when, and why."),
     LazyCommand("clean", "paimon_sink.cli.maintain.clean",
                 "List files that no snapshot, tag or branch names, and delete them with --yes."),
     LazyCommand("compact", "paimon_sink.cli.maintain.compact",

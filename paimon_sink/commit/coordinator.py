@@ -42,6 +42,7 @@ from paimon_sink.core.errors import (
     CommitConflictError,
     CommitUnknownError,
     FilesReplacedError,
+    FoldAnewError,
     MessageError,
     PwcError,
     QuarantineAheadError,
@@ -49,7 +50,7 @@ from paimon_sink.core.errors import (
 )
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.outbox import Outbox
+from paimon_sink.core.outbox import NONE_TAKEN, Outbox
 from paimon_sink.core.rejected import REJECTED
 from paimon_sink.core.steps import Step, reached
 from paimon_sink.core.together import beside, for_each, together
@@ -203,6 +204,7 @@ class Coordinator:
         if not isinstance(decision, Publish):
             run.commit.confirm_head(head)
             return self._finish(run, head, decision, attempt)
+        self._check_fold(run, head)
         self._check_base(run, head)
         if run.plan is not run.asked and run.plan.changes_nothing:
             return Outcome(None, attempt)
@@ -273,6 +275,18 @@ class Coordinator:
                 f"its tasks had written. Nothing was committed. {how_to_retry(plan)} to write it into the new table."
             )
 
+    def _check_fold(self, run: Run, head: Head) -> None:
+        """A plan of several batches, some of which are in by now: see ``Plan.follows``."""
+        plan = run.plan
+        entry = head.ledger.entries.get(plan.commit_user)
+        last = NONE_TAKEN if entry is None else entry.batch_id
+        if plan.follows is not None and plan.follows != last:
+            self._release(run)
+            raise FoldAnewError(
+                f"Cannot commit {name_of(plan)} to {self.table.label}: it was folded after batch {plan.follows}, and "
+                f"{last} is in by now. Nothing was committed; it is folded again."
+            )
+
     def _check_base(self, run: Run, head: Head) -> None:
         """A plan that was made for one snapshot, on another one: see ``Plan.planned_on``."""
         plan = run.plan
@@ -315,7 +329,7 @@ class Coordinator:
         holder = snapshot_that_holds(self.table, run.asked, entry)
         # Else it is this very commit, whose put landed although it looked lost.
         is_replay = holder is None or holder.commit_id != run.commit_id
-        if is_replay:
+        if is_replay and run.asked.follows is None:
             drop_replayed_files(self.table, run.asked, holder)
         snapshot_id = None if holder is None else holder.snapshot_id
         return Outcome(snapshot_id, attempt, already_committed=is_replay, entry=entry)

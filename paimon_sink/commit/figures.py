@@ -11,6 +11,8 @@ from paimon_sink.core.properties import (
     ATTEMPTS,
     BATCH_ID,
     BYTES,
+    CARRIED,
+    CARRIED_TABLES,
     COMMIT_ID,
     COMMIT_MS,
     COMMIT_USER,
@@ -93,8 +95,12 @@ def delivery_figures(plan: Plan, entry: LedgerEntry | None) -> dict[str, str]:
     """Where its bad rows go, which come first of what it owes."""
     if entry is None or entry.outbox is None or not entry.outbox.parts or not (plan.rejected or plan.routed):
         return {}
-    number = {OUTBOX_NUMBER: str(entry.outbox.number)}
-    return {QUARANTINE: entry.outbox.parts[0].table, **number} if plan.rejected else number
+    figures = {OUTBOX_NUMBER: str(entry.outbox.number)}
+    carried = [part for part in entry.outbox.parts if part.carried is not None]
+    if carried:
+        tables = {table for part in carried if part.carried is not None for table in part.carried.tables}
+        figures |= {CARRIED: str(sum(part.rows for part in carried)), CARRIED_TABLES: str(len(tables))}
+    return {QUARANTINE: entry.outbox.parts[0].table, **figures} if plan.rejected else figures
 
 
 def _routes(plan: Plan) -> dict[str, str]:

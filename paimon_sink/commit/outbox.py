@@ -43,8 +43,15 @@ class Outboxes(Protocol):
     def ahead(self, parts: Sequence[OutboxPart]) -> str:
         """Which table has more than it should: the begin of a sentence that goes on with "batches"."""
 
-    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
-        """Bring what an entry owes into its table, unless it is there. Raises when that is not known to be done."""
+    def deliver(self, commit_user: str, entry: LedgerEntry, *, again: bool = True) -> tuple[OutboxPart, ...]:
+        """Bring what an entry owes into its tables, unless it is there. Raises when that is not known to be done.
+
+        What it gives is carried: it goes into the outbox of the next batch. Without ``again``, what its own put could
+        not deliver a moment ago need not be tried: it will be, once the next batch is in.
+        """
+
+    def may_go_on(self, plan: Plan, before: Outbox | None, carried: Sequence[OutboxPart]) -> int:
+        """Raise where a batch must not be put while so much is carried. What it gives is for ``Outbox.widest``."""
 
     def drop(self, plan: Plan, parts: Sequence[OutboxPart]) -> None:
         """Delete what the tasks kept, and these files. One that stays behind is an orphan. Never raises."""
@@ -76,7 +83,10 @@ class _NoOutboxes:
     def ahead(self, parts: Sequence[OutboxPart]) -> str:
         return "another table has rows of"
 
-    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
+    def may_go_on(self, plan: Plan, before: Outbox | None, carried: Sequence[OutboxPart]) -> int:
+        return 0
+
+    def deliver(self, commit_user: str, entry: LedgerEntry, *, again: bool = True) -> tuple[OutboxPart, ...]:
         raise RefusedError(
             f"Batch {entry.batch_id} of the commit user {commit_user!r} owes rows to another table, and this writer "
             "delivers none. Nothing was committed. Restart the query that wrote it."
@@ -108,7 +118,8 @@ class RunningOutbox:
     takes_over: bool = False
     parts: tuple[OutboxPart, ...] | None = None
     """None: nothing was written yet."""
-    _delivered: set[tuple[str, int]] = field(default_factory=set)
+    _carried: dict[tuple[str, int], tuple[OutboxPart, ...]] = field(default_factory=dict)
+    """What was left of an outbox when it was delivered, by user and number."""
 
     @property
     def files(self) -> list[str]:
@@ -117,12 +128,12 @@ class RunningOutbox:
     def next(self, before: LedgerEntry | None) -> Outbox | None:
         """The outbox of this batch, after the one that stands, which is delivered first. It raises where rows are too
         bad to be put, and where an older put of theirs was rolled back."""
-        if before is not None:
-            self.settle(before)
+        carried = () if before is None else self.settle(before, again=False)
+        standing = None if before is None else before.outbox
+        widest = self.outboxes.may_go_on(self.plan, standing, carried)
         if self.parts is None:
             self._fill()
         assert self.parts is not None
-        standing = None if before is None else before.outbox
         taken = self.outboxes.taken(self.plan.commit_user, self.parts) if self.parts else NONE_TAKEN
         if taken > number_of(standing) and not self.takes_over:
             raise QuarantineAheadError(
@@ -134,7 +145,8 @@ class RunningOutbox:
         # Where rows choose their tables, these count the batches of a stream as the stream itself does.
         is_counted = self.plan.routed and not self.plan.in_any_order
         at_least = self.plan.batch_id if is_counted and self.plan.batch_id is not None else 0
-        return next_outbox(standing, self.parts, taken=taken, at_least=at_least)
+        parts = (*self.parts, *carried)
+        return next_outbox(standing, parts, taken=taken, at_least=at_least, widest=widest)
 
     def _fill(self) -> None:
         try:
@@ -147,15 +159,19 @@ class RunningOutbox:
         if self.parts:
             reached(Step.OUTBOX_FILLED)
 
-    def settle(self, entry: LedgerEntry, commit_user: str | None = None) -> None:
-        """Deliver what an entry owes. In one commit, each at most once."""
+    def settle(
+        self, entry: LedgerEntry, commit_user: str | None = None, *, again: bool = True
+    ) -> tuple[OutboxPart, ...]:
+        """Deliver what an entry owes, and give what is carried of it. In one commit, each at most once."""
         user = commit_user or self.plan.commit_user
-        if entry.outbox is None or not entry.outbox.parts or (user, entry.outbox.number) in self._delivered:
-            return
-        reached(Step.BEFORE_DELIVERY)
-        self.outboxes.deliver(user, entry)
-        self._delivered.add((user, entry.outbox.number))
-        reached(Step.DELIVERED)
+        if entry.outbox is None or not entry.outbox.parts:
+            return ()
+        key = (user, entry.outbox.number)
+        if key not in self._carried:
+            reached(Step.BEFORE_DELIVERY)
+            self._carried[key] = self.outboxes.deliver(user, entry, again=again)
+            reached(Step.DELIVERED)
+        return self._carried[key]
 
     def without_spent(self, head: Head, *, now_ms: int, retention_ms: int) -> Head:
         """The head with a ledger in which nobody who is about to leave it owes anything: it is delivered first."""
@@ -164,10 +180,11 @@ class RunningOutbox:
             entry = entries[user]
             if user != self.plan.commit_user and entry.outbox is not None and entry.outbox.parts:
                 try:
-                    self.settle(entry, user)
+                    left = self.settle(entry, user)
                 except (PwcError, OSError) as error:
                     log.warning("%r stays in the ledger of %s: %s", user, self.table, error)
-                else:
+                    continue
+                if not left:
                     entries[user] = replace(entry, outbox=replace(entry.outbox, parts=()))
         return replace(head, ledger=replace(head.ledger, entries=entries)) if entries != head.ledger.entries else head
 

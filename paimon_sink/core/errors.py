@@ -12,6 +12,7 @@
     ├── BrokenOffError           the rows of a task ended too early; the task has failed already
     ├── CommitError
     │   ├── CommitConflictError      not applied: other writers won every attempt
+    │   │   └── FoldAnewError            some of the batches of one plan are in by now
     │   └── CommitUnknownError       may be applied: its files must be kept
     └── RefusedError             not applied, and a retry will not help
         ├── StaleBatchError          older than the last batch of this commit user
@@ -24,6 +25,7 @@
         ├── TableRolledBackError     the snapshot that a stream had come to is no longer part of the table
         ├── ConsumerConflictError    the consumer belongs to another query
         ├── QuarantineAheadError     a table was rolled back, and its quarantine was not
+        ├── TablesBehindError      tables of a stream fail for longer than they may be carried
         └── TableChangedError        dropped, recreated or evolved under the batch
 
 The type is the policy: callers decide by type, never by reading the text. Each error holds one argument, its message,
@@ -41,6 +43,7 @@ __all__ = [
     "ConsumerConflictError",
     "CorruptTableError",
     "FilesReplacedError",
+    "FoldAnewError",
     "LedgerLostError",
     "MessageError",
     "OptionError",
@@ -57,6 +60,7 @@ __all__ = [
     "TableChangedError",
     "TableNotFoundError",
     "TableRolledBackError",
+    "TablesBehindError",
     "UnsupportedTableError",
 ]
 
@@ -112,6 +116,10 @@ class CommitConflictError(CommitError):
     """Not applied: another writer won every attempt."""
 
 
+class FoldAnewError(CommitConflictError):
+    """Not applied: some of the batches that were folded into one plan are in by now. Only the others may go in."""
+
+
 class CommitUnknownError(CommitError):
     """May be applied. Its files must be kept; the replay of the batch resolves it."""
 
@@ -163,6 +171,10 @@ class ConsumerConflictError(RefusedError):
 
 class QuarantineAheadError(RefusedError):
     """The quarantine has bad rows of batches that are not in its table any more: that was rolled back alone."""
+
+
+class TablesBehindError(RefusedError):
+    """Tables that rows chose lack batches, for longer or more of them than the bounds allow, or at the end of a run."""
 
 
 class TableChangedError(RefusedError):

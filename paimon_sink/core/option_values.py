@@ -182,6 +182,13 @@ def quarantine(text: str) -> str:
     return given
 
 
+def region_kind(text: str) -> str:
+    """What may be carried by itself."""
+    if text.strip().lower() == "partition":
+        raise BadValueError("must be table: partitions of a table are not carried yet. Leave it out.")
+    return choice("table", "partition")(text)
+
+
 def plain_text(text: str) -> str:
     """A value handed on as it is. It may be secret, so no sentence here repeats it."""
     if has_control_characters(text):

@@ -399,11 +399,6 @@ def _listener_problems(given: Given, purpose: Purpose, options: ListenerOptions)
 
 
 def _unknown(key: str) -> str:
-    if key.lower().split(".")[0] == "regional":
-        return (
-            f"{quoted_key(key)} is not available yet: a table that cannot be written to fails the batch, and the "
-            "restart brings the batch to each table that lacks it. Leave it out."
-        )
     nearest = _nearest(key)
     cure = f"did you mean {nearest}?" if nearest else "`pwc options` lists what there is."
     return f"{quoted_key(key)} is not an option; {cure}"

@@ -10,6 +10,8 @@ __all__ = [
     "BASE",
     "BATCH_ID",
     "BYTES",
+    "CARRIED",
+    "CARRIED_TABLES",
     "COMMIT_ID",
     "COMMIT_MS",
     "COMMIT_USER",
@@ -69,6 +71,9 @@ OUTBOX_NUMBER = f"{PREFIX}outbox-number"
 ROUTED = f"{PREFIX}routed"
 ROUTED_TABLES = f"{PREFIX}routed-tables"
 """Of a home: the rows that chose other tables, and how many tables."""
+CARRIED = f"{PREFIX}carried"
+CARRIED_TABLES = f"{PREFIX}carried-tables"
+"""Of a home: rows of batches before that tables could not be given yet, and how many tables."""
 ROUTE_HOME = f"{PREFIX}route-home"
 ROUTE_USER = f"{PREFIX}route-user"
 ROUTE_BATCH = f"{PREFIX}route-batch"

@@ -82,6 +82,9 @@ def route_problems(given: Given, route: RouteOptions) -> Iterator[str]:
     for name in given.families["route."]:
         if _split(name) is None:
             yield _unknown(name)
+    bounds = [key for key in given.texts if key.startswith("regional.")]
+    if bounds and given.has("regional") and not route.regional and "regional" not in given.refused:
+        yield f"{', '.join(sorted(bounds))} does nothing with regional=false; set regional=true, or leave it out."
     if not given.has("routeColumn"):
         if given.families["route."]:
             yield "route.* does nothing without routeColumn, which names the column that has each row's table."

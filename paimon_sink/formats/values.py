@@ -96,6 +96,11 @@ class Plan:
     """Whether ``batch_id`` is a job's identifier, after which smaller ones may come. A stream's only go up."""
     rejected: tuple[RejectedRows, ...] = ()
     """What its tasks found bad, and did not write. Whoever publishes decides whether they may."""
+    follows: int | None = None
+    """The last batch of its user that it was folded after: with another one there, it has to be folded anew.
+
+    Such a plan names files of several batches, some of which others may have brought in: none of them is ever dropped.
+    """
     routed: tuple[RoutedFiles, ...] = ()
     """What its rows chose other tables for, a table once. It is owed to them from the put on."""
 

@@ -48,6 +48,9 @@ class BatchFigures:
     routed: int | None = None
     """Of a home: rows that chose other tables."""
     routed_tables: int | None = None
+    carried: int | None = None
+    """Of a home: rows of batches before that tables could not be given yet."""
+    carried_tables: int | None = None
     routed_by: str | None = None
     """Of a table that rows chose: the commit user of the home who brought them."""
     routed_batch: int | None = None
@@ -237,6 +240,8 @@ def _entry(info: SnapshotInfo, *, lag_ms: int | None) -> BatchFigures:
         rows_rewritten=rows if info.is_rewrite else None,
         routed=own.get("routed"),
         routed_tables=own.get("routed-tables"),
+        carried=own.get("carried"),
+        carried_tables=own.get("carried-tables"),
         routed_by=info.properties.get(ROUTE_USER),
         routed_batch=own.get("route-batch"),
         quarantined=own.get("quarantined"),
@@ -256,6 +261,8 @@ _OWN = (
     "routed",
     "routed-tables",
     "route-batch",
+    "carried",
+    "carried-tables",
 )
 _RULES = f"{QUARANTINED}."
 

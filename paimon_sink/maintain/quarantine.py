@@ -32,7 +32,7 @@ from paimon_sink.core.messages import RoutedFiles, TaskMessage
 from paimon_sink.core.names import parse_table_name
 from paimon_sink.core.option_groups import CommitOptions, QuarantineOptions, TableOptions
 from paimon_sink.core.option_groups.table import MAIN_BRANCH
-from paimon_sink.core.outbox import NONE_TAKEN, OutboxPart, receiving_user
+from paimon_sink.core.outbox import NONE_TAKEN, Outbox, OutboxPart, receiving_user
 from paimon_sink.core.properties import OUTBOX_NUMBER, OUTBOX_OF
 from paimon_sink.core.quarantine import OURS, TABLE, fitted, quarantine_schema
 from paimon_sink.core.rejected import REJECTED, counted_by_rule, in_words
@@ -160,7 +160,11 @@ class Quarantine:
 
     # ------------------------------------------------------------ after the put
 
-    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
+    def may_go_on(self, plan: Plan, before: Outbox | None, carried: Sequence[OutboxPart]) -> int:
+        """Nothing is ever carried."""
+        return 0
+
+    def deliver(self, commit_user: str, entry: LedgerEntry, *, again: bool = True) -> tuple[OutboxPart, ...]:
         """Whoever does this twice, at once or later, changes nothing: the quarantine's ledger has the number."""
         assert entry.outbox is not None, "only who owes something is asked to deliver"
         for part in entry.outbox.parts:
@@ -173,6 +177,7 @@ class Quarantine:
                     f"They are kept in {part.file}. Restart the query, or run the job again with its identifier, and "
                     f"they are brought there, once. The reason: {error}"
                 ) from error
+        return ()
 
     def _deliver(self, commit_user: str, entry: LedgerEntry, part: OutboxPart) -> None:
         assert entry.outbox is not None

@@ -32,68 +32,81 @@ class Failed:
 def at_once(
     works: Mapping[K, Callable[[], V]], *, threads: int, deadline_s: float | None = None
 ) -> dict[K, Done[V] | Failed]:
-    """What became of each, in their order. One that is not done by the deadline has failed, and may end later.
+    """What became of each, in their order. One that takes longer than the deadline has failed, and may end later.
 
     With one thread and no deadline, all is done in order by whoever calls. What is no ``Exception``, such as an
     interrupt, ends all of it.
     """
-    if deadline_s is None and (threads == 1 or len(works) < 2):
+    if not works or (deadline_s is None and (threads == 1 or len(works) < 2)):
         return {key: _tried(work) for key, work in works.items()}
-    waiting: queue.SimpleQueue[tuple[K, Callable[[], Done[V] | Failed]]] = queue.SimpleQueue()
-    finished: queue.SimpleQueue[tuple[K, Done[V] | Failed | BaseException]] = queue.SimpleQueue()
-    for key, work in works.items():
-        # The caller's context goes along: a test or a record of files that holds there holds here.
-        waiting.put((key, partial(copy_context().run, _tried, work)))
-    for _ in range(min(threads, len(works))):
-        # Daemons: one that hangs in a store must not keep the process.
-        threading.Thread(target=_serve, args=(waiting, finished), name="pwc-route", daemon=True).start()
-    return _gathered(works, waiting, finished, deadline_s)
+    return _Pool(works, deadline_s).run(min(threads, len(works)))
 
 
-def _gathered(
-    works: Mapping[K, Callable[[], V]],
-    waiting: queue.SimpleQueue[tuple[K, Callable[[], Done[V] | Failed]]],
-    finished: queue.SimpleQueue[tuple[K, Done[V] | Failed | BaseException]],
-    deadline_s: float | None,
-) -> dict[K, Done[V] | Failed]:
-    ends = None if deadline_s is None else time.monotonic() + deadline_s
-    found: dict[K, Done[V] | Failed] = {}
-    broken: BaseException | None = None
-    while len(found) < len(works):
-        try:
-            key, result = finished.get(timeout=None if ends is None else max(0.0, ends - time.monotonic()))
-        except queue.Empty:
-            break
-        if isinstance(result, Done | Failed):
-            found[key] = result
-        else:
-            broken = broken or result
-            found[key] = Failed(CommitUnknownError("It was interrupted."))
-    while ends is not None and not waiting.empty():
-        # What nobody began is not begun any more.
-        try:
-            waiting.get_nowait()
-        except queue.Empty:
-            break
-    if broken is not None:
-        raise broken
-    late = Failed(CommitUnknownError(f"It gave no answer within {deadline_s or 0:g} s, and may be in or come in yet."))
-    return {key: found.get(key, late) for key in works}
+class _Pool(Generic[K, V]):
+    """Threads that take one work after the other. For one that is late, another thread goes on with the rest."""
 
+    def __init__(self, works: Mapping[K, Callable[[], V]], deadline_s: float | None) -> None:
+        self._keys = list(works)
+        self._deadline_s = deadline_s
+        self._waiting: queue.SimpleQueue[tuple[K, Callable[[], Done[V] | Failed]]] = queue.SimpleQueue()
+        self._ended: queue.SimpleQueue[tuple[K, Done[V] | Failed | BaseException]] = queue.SimpleQueue()
+        self._begun: dict[K, float] = {}
+        for key, work in works.items():
+            # The caller's context goes along: a test or a record of files that holds there holds here.
+            self._waiting.put((key, partial(copy_context().run, _tried, work)))
 
-def _serve(
-    waiting: queue.SimpleQueue[tuple[K, Callable[[], Done[V] | Failed]]],
-    finished: queue.SimpleQueue[tuple[K, Done[V] | Failed | BaseException]],
-) -> None:
-    while True:
-        try:
-            key, work = waiting.get_nowait()
-        except queue.Empty:
-            return
-        try:
-            finished.put((key, work()))
-        except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
-            finished.put((key, error))
+    def run(self, threads: int) -> dict[K, Done[V] | Failed]:
+        for _ in range(threads):
+            self._start()
+        found: dict[K, Done[V] | Failed] = {}
+        broken: BaseException | None = None
+        while len(found) < len(self._keys):
+            try:
+                key, result = self._ended.get(timeout=None if self._deadline_s is None else self._patience(found))
+            except queue.Empty:
+                for key in self._late(found):
+                    found[key] = Failed(
+                        CommitUnknownError(f"It gave no answer within {self._deadline_s:g} s, and may come in yet.")
+                    )
+                    # Whoever does that one may never come back.
+                    self._start()
+                continue
+            if isinstance(result, Done | Failed):
+                found.setdefault(key, result)
+            else:
+                broken = broken or result
+                found.setdefault(key, Failed(CommitUnknownError("It was interrupted.")))
+        if broken is not None:
+            raise broken
+        return {key: found[key] for key in self._keys}
+
+    def _start(self) -> None:
+        # A daemon: one that hangs in a store must not keep the process.
+        threading.Thread(target=self._serve, name="pwc-route", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                key, work = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            self._begun[key] = time.monotonic()
+            try:
+                self._ended.put((key, work()))
+            except BaseException as error:  # noqa: BLE001 - whoever waits for it raises it
+                self._ended.put((key, error))
+
+    def _late(self, found: Mapping[K, object]) -> list[K]:
+        assert self._deadline_s is not None
+        now = time.monotonic()
+        return [key for key, at in list(self._begun.items()) if key not in found and now - at >= self._deadline_s]
+
+    def _patience(self, found: Mapping[K, object]) -> float:
+        """Until the next one could be late."""
+        assert self._deadline_s is not None
+        begun = [at for key, at in list(self._begun.items()) if key not in found]
+        ends = min(begun, default=time.monotonic()) + self._deadline_s
+        return max(0.001, ends - time.monotonic())
 
 
 def _tried(work: Callable[[], V]) -> Done[V] | Failed:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from paimon_sink.commit.coordinator import Coordinator
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.presence import missing_files
 from paimon_sink.core.clock import Clock, Moment, SystemClock
-from paimon_sink.core.errors import TableChangedError, TableNotFoundError
+from paimon_sink.core.errors import CommitConflictError, FoldAnewError, TableChangedError, TableNotFoundError
 from paimon_sink.core.events import CommitListener
 from paimon_sink.core.messages import RoutedFiles
 from paimon_sink.core.options import Options
@@ -31,6 +32,7 @@ __all__ = ["Courier", "LoadListeners", "Owed", "no_listeners", "receiver_of"]
 
 log = logging.getLogger(__name__)
 
+_FOLDS = 10
 _REMEMBERED_MS = 365 * 24 * 3600 * 1000
 
 Spared = Callable[[RoutedFiles, Table], frozenset[str] | None]
@@ -41,6 +43,20 @@ LoadListeners = Callable[[Options, Table], Mapping[str, CommitListener]]
 
 def no_listeners(options: Options, table: Table) -> Mapping[str, CommitListener]:
     return {}
+
+
+def _folded(plans: Sequence[Plan]) -> Plan:
+    """Several batches of one user as the newest of them. Pure."""
+    moments = [plan.planned for plan in plans if plan.planned is not None]
+    oldest = None if len(moments) < len(plans) else min(moments, key=lambda moment: moment.wall_ms)
+    marks = [plan.watermark_ms for plan in plans if plan.watermark_ms is not None]
+    return replace(
+        plans[-1],
+        files=tuple(file for plan in plans for file in plan.files),
+        schema_ids=frozenset().union(*(plan.schema_ids for plan in plans)),
+        planned=oldest,
+        watermark_ms=max(marks, default=None),
+    )
 
 
 def receiver_of(home: Table, commit_user: str) -> str:
@@ -108,36 +124,70 @@ class Courier:
 
     # ------------------------------------------------------------ after it
 
-    def deliver(self, owed: Owed) -> bool:
-        """Bring it in, unless it is in. False: the table is another one by now, and its rows went with the one before.
+    def deliver(self, owed: Sequence[Owed]) -> int:
+        """Bring in what is not in, of several batches of one user for one table.
 
-        Raises where it is not known to be in.
+        Gives the number of rows that went with a table before. Raises where something is not known to be in.
         """
-        part = owed.part
+        name = owed[0].part.table
         try:
-            table = self._table(part.table)
+            table = self._table(name)
         except TableNotFoundError as error:
             raise TableChangedError(
-                f"{part.table} is gone, and the rows are files below it. Bring it back; or, if it was dropped for "
-                "good, create it again: those rows then count as dropped with it."
+                f"{name} is gone, and the rows are files below it. Bring it back; or, if it was dropped for good, "
+                "create it again: those rows then count as dropped with it."
             ) from error
-        if table.identity != part.table_identity:
-            log.warning(
-                "%s was dropped and created again: %d rows of batch %d of %r, which were written for the table before, "
-                "went with it",
-                part.table,
-                part.rows,
-                owed.manifest.batch_id,
-                owed.manifest.commit_user,
-            )
-            return False
-        self._commit(table, owed)
-        reached(Step.TABLE_DELIVERED)
-        return True
+        lost = 0
+        for each in owed:
+            if table.identity != each.part.table_identity:
+                lost += each.part.rows
+                log.warning(
+                    "%s was dropped and created again: %d rows of batch %d of %r, which were written for the table "
+                    "before, went with it",
+                    name,
+                    each.part.rows,
+                    each.manifest.batch_id,
+                    each.manifest.commit_user,
+                )
+        left = [each for each in owed if table.identity == each.part.table_identity]
+        if left:
+            self._bring_in(table, left)
+            reached(Step.TABLE_DELIVERED)
+        return lost
 
-    def _commit(self, table: Table, owed: Owed) -> None:
-        own = own_options(self.options, owed.part.table)
-        plan = self._plan(owed.manifest.commit_user, owed.number, owed.manifest, owed.part)
+    def taken(self, owed: Owed) -> bool | None:
+        """Whether the table has it. None: it went with the table before."""
+        table = self._table(owed.part.table)
+        if table.identity != owed.part.table_identity:
+            return None
+        return self._last(table, owed.manifest.commit_user) >= owed.number
+
+    def _last(self, table: Table, commit_user: str) -> int:
+        user = receiver_of(self.home, commit_user)
+        entry = table.commits.load_head(commit_user=user).ledger.entries.get(user)
+        return NONE_TAKEN if entry is None else entry.batch_id
+
+    def _bring_in(self, table: Table, owed: Sequence[Owed]) -> None:
+        """Several batches become one snapshot. Folded anew while others bring in some of them."""
+        if len(owed) == 1:
+            self._commit(table, owed, follows=None)
+            return
+        for _ in range(_FOLDS):
+            last = self._last(table, owed[0].manifest.commit_user)
+            left = [each for each in owed if each.number > last]
+            if not left:
+                return
+            with suppress(FoldAnewError):
+                self._commit(table, left, follows=last)
+                return
+        raise CommitConflictError(
+            f"Others brought batches into {table.label} while they were folded, in each of {_FOLDS} tries. It is tried "
+            "again."
+        )
+
+    def _commit(self, table: Table, owed: Sequence[Owed], *, follows: int | None) -> None:
+        own = own_options(self.options, owed[0].part.table)
+        plan = replace(_folded([self._plan_of(each) for each in owed]), follows=follows)
         target_bytes = own.write.target_file_size_bytes
         outcome = Coordinator(
             table,
@@ -151,16 +201,20 @@ class Courier:
         if outcome.snapshot_id is not None and not outcome.already_committed:
             post_commit_maintenance(table, own.upkeep, plan, target_bytes=target_bytes)
 
-    def _signature(self, owed: Owed) -> dict[str, str]:
-        column = owed.manifest.column
+    def _signature(self, owed: Sequence[Owed]) -> dict[str, str]:
+        newest = owed[-1]
+        column = newest.manifest.column
         return {
             **({ROUTE_COLUMN: column} if column is not None else {}),
-            OUTBOX_OF: owed.commit_id,
-            OUTBOX_NUMBER: str(owed.number),
+            OUTBOX_OF: ",".join(each.commit_id for each in owed),
+            OUTBOX_NUMBER: str(newest.number),
             ROUTE_HOME: home_name(self.options),
-            ROUTE_USER: owed.manifest.commit_user,
-            ROUTE_BATCH: str(owed.manifest.batch_id),
+            ROUTE_USER: newest.manifest.commit_user,
+            ROUTE_BATCH: str(newest.manifest.batch_id),
         }
+
+    def _plan_of(self, owed: Owed) -> Plan:
+        return self._plan(owed.manifest.commit_user, owed.number, owed.manifest, owed.part)
 
     def _plan(self, commit_user: str, number: int, manifest: Manifest, part: RoutedFiles) -> Plan:
         return Plan(

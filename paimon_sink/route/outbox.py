@@ -8,34 +8,61 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from typing import Any, TypeVar
 
 from paimon_sink.commit.decide import Policy
 from paimon_sink.commit.sentences import name_of
 from paimon_sink.commit.unused import drop_unpublished_files, snapshot_that_holds, with_live_files
 from paimon_sink.core.clock import Clock, SystemClock
-from paimon_sink.core.errors import CorruptTableError, PwcError, SchemaMismatchError, StorageError
+from paimon_sink.core.errors import (
+    CommitConflictError,
+    CommitUnknownError,
+    CorruptTableError,
+    PwcError,
+    SchemaMismatchError,
+    StorageError,
+    TableChangedError,
+    TableNotFoundError,
+    TablesBehindError,
+    UnsupportedTableError,
+)
 from paimon_sink.core.messages import RoutedFiles
 from paimon_sink.core.options import Options
-from paimon_sink.core.outbox import NONE_TAKEN, Outbox, OutboxPart
+from paimon_sink.core.outbox import NONE_TAKEN, Carried, Outbox, OutboxPart
+from paimon_sink.core.regions import passed_bounds
 from paimon_sink.core.strict_json import read_json
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.ledger import LedgerEntry
 from paimon_sink.formats.values import Plan
 from paimon_sink.maintain.quarantine import Quarantine
-from paimon_sink.route.at_once import Failed, at_once
+from paimon_sink.route.at_once import Done, Failed, at_once
 from paimon_sink.route.deliver import Courier, LoadListeners, Owed, no_listeners
 from paimon_sink.route.manifest import Manifest, is_manifest, read_manifest, write_manifest
 
-__all__ = ["Routes"]
+__all__ = ["Routes", "read_note"]
 
 log = logging.getLogger(__name__)
 
 _SHOWN = 10
+_CARRIED = (
+    StorageError,
+    CommitConflictError,
+    CommitUnknownError,
+    TableNotFoundError,
+    TableChangedError,
+    UnsupportedTableError,
+    CorruptTableError,
+    OSError,
+)
+"""What ails one table, and no other. All else fails the batch."""
+_ANEW = (TableChangedError,)
+"""Before the put: the batch can still be written anew."""
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -49,6 +76,8 @@ class Routes:
     clock: Clock = field(default_factory=SystemClock)
     _taken: dict[str, int] = field(default_factory=dict)
     """By table: the highest number that it had when it was looked at before the put."""
+    _why: dict[str, str] = field(default_factory=dict)
+    """By table: why it is carried."""
     _written: list[str] = field(default_factory=list)
     """Manifests of this commit."""
     _couriers: list[Courier] = field(default_factory=list)
@@ -93,17 +122,34 @@ class Routes:
         return (*bad, part)
 
     def _look(self, plan: Plan, manifest: Manifest) -> None:
-        works = {part.table: partial(self.courier.look, plan.commit_user, manifest, part) for part in plan.routed}
-        for table, found in at_once(works, threads=self.options.route.threads).items():
-            if isinstance(found, Failed):
+        works = {
+            part.table: partial(self.courier.look, plan.commit_user, manifest, part)
+            for part in plan.routed
+            # Of those that failed a moment ago, each question would wait for the deadline once more.
+            if part.table not in self._why
+        }
+        for table, found in self._at_once(works).items():
+            if isinstance(found, Done):
+                self._taken[table] = found.value
+            elif not self.is_regional or not isinstance(found.reason, _CARRIED) or isinstance(found.reason, _ANEW):
                 raise found.reason
-            self._taken[table] = found.value
         self._refuse_two_names(plan)
+
+    @property
+    def is_regional(self) -> bool:
+        return self.options.route.regional
+
+    def _at_once(self, works: Mapping[str, Callable[[], V]]) -> dict[str, Done[V] | Failed]:
+        deadline_s = self.options.route.regional_timeout_ms / 1000 if self.is_regional else None
+        return at_once(works, threads=self.options.route.threads, deadline_s=deadline_s)
 
     def _refuse_two_names(self, plan: Plan) -> None:
         """A number is taken once: of two parts for one table, the second would count as delivered."""
         names: dict[str, str] = {}
         for part in plan.routed:
+            if part.table not in self._taken:
+                # It does not answer, and gets what it is owed by its own name.
+                continue
             other = names.setdefault(self.courier.location(part), part.table)
             if other != part.table:
                 raise SchemaMismatchError(
@@ -124,42 +170,91 @@ class Routes:
 
     # ------------------------------------------------------------ after the put
 
-    def deliver(self, commit_user: str, entry: LedgerEntry) -> None:
+    def may_go_on(self, plan: Plan, before: Outbox | None, carried: Sequence[OutboxPart]) -> int:
+        """Past a bound, the next batch waits until all that is carried was delivered."""
+        widest = len(plan.routed) if self.is_regional else 0
+        if not carried:
+            return widest
+        batch = frozenset(part.table for part in plan.routed)
+        passed = list(self._passed(carried, batch=batch, widest=0 if before is None else before.widest))
+        if not passed:
+            return widest
+        why = "; ".join(f"{table}: {reason}" for table, reason in list(self._why.items())[:_SHOWN])
+        raise TablesBehindError(
+            f"Cannot commit {name_of(plan)} to {self.home.label}: {'; '.join(passed)}. Nothing of this batch was "
+            "committed, and all that is carried is kept. Mend the table and restart the query, or raise the bound: "
+            f"what is carried is delivered first, once. {why}"
+        )
+
+    def _passed(self, carried: Sequence[OutboxPart], *, batch: Set[str], widest: int) -> Iterator[str]:
+        now_ms = self.clock.now_ms()
+        return passed_bounds(carried, self.options.route.bounds, now_ms=now_ms, batch=batch, widest=widest)
+
+    def _failed_before(self, commit_user: str, entry: LedgerEntry) -> dict[str, str]:
+        """The tables that failed when this entry's own put delivered, and why. None where nobody noted it."""
+        try:
+            note = read_note(self.home, commit_user)
+            if note.get("tried") == entry.commit_id:
+                return {str(table): str(why) for table, why in note["why"].items()}
+        except (OSError, PwcError, ValueError, TypeError, AttributeError, LookupError):
+            pass
+        return {}
+
+    def deliver(self, commit_user: str, entry: LedgerEntry, *, again: bool = True) -> tuple[OutboxPart, ...]:
         """Whoever does this twice, at once or later, changes nothing: each table's ledger has the number."""
         assert entry.outbox is not None, "only who owes something is asked to deliver"
         bad, routed = self._sorted(entry.outbox.parts)
         if routed and self._is_noted(commit_user, entry):
-            return
+            return ()
         failed: list[PwcError] = []
-        works = [partial(self._deliver, commit_user, entry, part) for part in routed]
+        carried: tuple[OutboxPart, ...] = ()
+        # A table that refuses keeps bad rows from nobody, and a quarantine that does no rows from their tables.
+        try:
+            carried = self._deliver(commit_user, entry, routed, again=again)
+        except PwcError as error:
+            failed.append(error)
         if bad:
-            of_bad = replace(entry, outbox=replace(entry.outbox, parts=bad))
-            works.append(partial(self.quarantine.deliver, commit_user, of_bad))
-        for work in works:
-            # A table that refuses keeps bad rows from nobody, and a quarantine that does no rows from their tables.
             try:
-                work()
+                self.quarantine.deliver(commit_user, replace(entry, outbox=replace(entry.outbox, parts=bad)))
             except PwcError as error:
                 failed.append(error)
         if failed:
             raise failed[0]
-        if routed:
+        if routed and not carried:
             self._note(commit_user, entry)
+        return carried
 
-    def _deliver(self, commit_user: str, entry: LedgerEntry, part: OutboxPart) -> None:
-        owed = self.owed(entry, part)
-        works = {each.part.table: partial(self.courier.deliver, each) for each in owed}
-        found = at_once(works, threads=self.options.route.threads)
+    def _deliver(
+        self, commit_user: str, entry: LedgerEntry, parts: Sequence[OutboxPart], *, again: bool
+    ) -> tuple[OutboxPart, ...]:
+        owed = {part.file: self.owed(entry, part) for part in parts}
+        known = {} if again or not self.is_regional else self._failed_before(commit_user, entry)
+        if known:
+            left = _left(entry, parts, owed, known)
+            if not list(self._passed(left, batch=frozenset(), widest=entry.outbox.widest if entry.outbox else 0)):
+                # Its own put tried all of it a moment ago. The next one does again, with the next batch.
+                self._why.update(known)
+                return left
+        by_table: dict[str, list[Owed]] = {}
+        for each in sorted((each for found in owed.values() for each in found), key=lambda each: each.number):
+            by_table.setdefault(each.part.table, []).append(each)
+        found = self._at_once({table: partial(self.courier.deliver, some) for table, some in by_table.items()})
         failed = {table: result.reason for table, result in found.items() if isinstance(result, Failed)}
         if not failed:
-            return
+            return ()
+        if self.is_regional and all(isinstance(reason, _CARRIED) for reason in failed.values()):
+            self._why.update({table: _sentence(reason) for table, reason in failed.items()})
+            self._write_note(commit_user, {"why": self._why, "tried": entry.commit_id})
+            for table, reason in failed.items():
+                log.warning("%s is carried: %s", table, _sentence(reason))
+            return _left(entry, parts, owed, failed)
         first = next(iter(failed.values()))
         told = "; ".join(f"{table}: {_sentence(reason)}" for table, reason in list(failed.items())[:_SHOWN])
         more = f"; and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
         kind = type(first) if isinstance(first, PwcError) else StorageError
         raise kind(
             f"Batch {entry.batch_id} of {commit_user!r} is decided, in {self.home.label} as snapshot "
-            f"{entry.snapshot_id}, and {len(failed)} of its {len(owed)} tables are not known to have it yet. Its rows "
+            f"{entry.snapshot_id}, and {len(failed)} of its {len(found)} tables are not known to have it yet. Its rows "
             "are kept. Restart the query, or run the job again with its identifier, or pwc deliver, and they are "
             f"brought there, once. {told}{more}"
         ) from first
@@ -175,7 +270,14 @@ class Routes:
                 "be in no table. Nothing was deleted. Restore the file; or roll the home back to before snapshot "
                 f"{entry.snapshot_id}, and write the batch again."
             ) from None
-        return [Owed(entry.outbox.number, entry.commit_id or "", manifest, each) for each in manifest.tables]
+        carried = part.carried
+        number, commit_id = (
+            (entry.outbox.number, entry.commit_id or "") if carried is None else (carried.number, carried.commit_id)
+        )
+        found = (
+            manifest.tables if carried is None else [each for each in manifest.tables if each.table in carried.tables]
+        )
+        return [Owed(number, commit_id, manifest, each) for each in found]
 
     def _sorted(self, parts: Sequence[OutboxPart]) -> tuple[tuple[OutboxPart, ...], tuple[OutboxPart, ...]]:
         """Those for a quarantine, and those for the tables that rows chose."""
@@ -187,13 +289,16 @@ class Routes:
     def _is_noted(self, commit_user: str, entry: LedgerEntry) -> bool:
         """Whoever finds no note looks into the tables again."""
         try:
-            return bool(read_json(self.home.side_files.read_cache(_note(commit_user))) == [entry.commit_id])
-        except (OSError, PwcError, ValueError, TypeError):
+            return bool(read_note(self.home, commit_user).get("done") == entry.commit_id)
+        except (OSError, PwcError, ValueError, TypeError, AttributeError):
             return False
 
     def _note(self, commit_user: str, entry: LedgerEntry) -> None:
+        self._write_note(commit_user, {"done": entry.commit_id})
+
+    def _write_note(self, commit_user: str, said: Mapping[str, Any]) -> None:
         with suppress(OSError, PwcError):
-            self.home.side_files.write_cache(_note(commit_user), json.dumps([entry.commit_id]).encode("utf-8"))
+            self.home.side_files.write_cache(_note(commit_user), json.dumps(said).encode("utf-8"))
 
     # ------------------------------------------------------------ files
 
@@ -251,6 +356,33 @@ class Routes:
     def aborted(self, parts: Sequence[RoutedFiles]) -> None:
         """A batch whose commit was never tried."""
         self.courier.drop(parts, spared=lambda part, table: frozenset())
+
+
+def _left(
+    entry: LedgerEntry, parts: Sequence[OutboxPart], owed: Mapping[str, Sequence[Owed]], failed: Collection[str]
+) -> tuple[OutboxPart, ...]:
+    found = (_carried(entry, part, owed[part.file], failed) for part in parts)
+    return tuple(part for part in found if part is not None)
+
+
+def _carried(entry: LedgerEntry, part: OutboxPart, owed: Sequence[Owed], failed: Collection[str]) -> OutboxPart | None:
+    """What is left of a part for the tables that failed. None: nothing."""
+    left = [each for each in owed if each.part.table in failed]
+    if not left:
+        return None
+    since_ms = entry.at_ms if part.carried is None else part.carried.since_ms
+    tables = tuple(each.part.table for each in left)
+    return replace(
+        part,
+        rows=sum(each.part.rows for each in left),
+        size_bytes=sum(each.part.size_bytes for each in left),
+        carried=Carried(left[0].number, left[0].commit_id, since_ms, tables),
+    )
+
+
+def read_note(home: Table, commit_user: str) -> Any:
+    """What was noted of a user's last delivery: that it is done, or why some of it is not."""
+    return read_json(home.side_files.read_cache(_note(commit_user)))
 
 
 def _note(commit_user: str) -> str:

@@ -12,7 +12,7 @@ from paimon_sink.core.steps import Step
 from tests.support.ages import Ages
 from tests.support.lake import Lake
 from tests.support.quarantined import dying_at
-from tests.support.routed import Routed
+from tests.support.routed import Routed, refusing
 
 
 @pytest.fixture
@@ -84,3 +84,30 @@ def test_a_home_by_its_location_cannot_be_delivered(tables: Routed) -> None:
 
     assert told.exit_code == 2
     assert "Name the home by warehouse and table" in told.output
+
+
+def test_what_is_carried_is_shown_with_its_reason_until_it_is_delivered(tables: Routed) -> None:
+    regional = tables.with_options(regional="true", regional__maxShare="1", regional__timeout="5m")
+    regional.append(0, (1, "a"), (2, "b"))
+    with refusing(regional, "b"):
+        for number in (1, 2):
+            regional.append(number, (10 * number + 1, "a"), (10 * number + 2, "b"))
+        left = run("deliver", *named(tables, "pwc_routes"))
+
+    shown = run("carried", *named(tables, "pwc_routes"))
+    (found,) = json.loads(run("carried", *named(tables, "pwc_routes"), "--json").output)
+    (*_, newest) = json.loads(run("history", *named(tables, "pwc_routes"), "--json").output)["snapshots"]
+    history = run("history", *named(tables, "pwc_routes"))
+    verified = run("verify", *named(tables, "pwc_routes"))
+    delivered = run("deliver", *named(tables, "pwc_routes"))
+
+    assert (left.exit_code, delivered.exit_code, verified.exit_code) == (1, 0, 0), verified.output
+    assert "the store refuses" in left.output
+    assert f"{tables.database}.b" in shown.output
+    assert "2 rows" in shown.output
+    assert "the store refuses" in shown.output
+    assert (found["batches"], found["rows"], found["commit_user"]) == ([1, 2], 2, "test")
+    assert (newest["carried"], newest["carried_tables"]) == (1, 1)
+    assert "carried" in history.output
+    assert "Nothing waits" in run("carried", *named(tables, "pwc_routes")).output
+    tables.assert_in(a=[1, 11, 21], b=[2, 12, 22])

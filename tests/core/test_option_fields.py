@@ -176,5 +176,5 @@ def test_examples_and_defaults_are_values_that_the_option_takes(declaration: Opt
 def test_every_switch_is_an_option() -> None:
     switches = {declaration.switch for declaration in DECLARED.options.values()} - {None}
 
-    assert switches == {"expire.olderThan", "compact.minFiles", "quarantine", "routeColumn"}
+    assert switches == {"expire.olderThan", "compact.minFiles", "quarantine", "routeColumn", "regional"}
     assert {str(switch).lower() for switch in switches} <= set(DECLARED.options)

@@ -9,7 +9,7 @@ import pytest
 from paimon_sink.core.errors import MessageError
 from paimon_sink.core.identifiers import Identifiers
 from paimon_sink.core.messages import TaskMessage
-from paimon_sink.core.outbox import Outbox, OutboxPart, next_outbox, receiving_user
+from paimon_sink.core.outbox import Carried, Outbox, OutboxPart, next_outbox, receiving_user
 from paimon_sink.core.rejected import RejectedRows, counted_by_rule, in_words
 from paimon_sink.formats.ledger import LedgerEntry, extras_of, with_extras
 
@@ -89,3 +89,26 @@ def test_bad_rows_are_told_by_rule_and_by_count_alone() -> None:
     rules = counted_by_rule([RejectedRows({"not null": 1}), RejectedRows({"not null": 1999, "check.a": 3})])
 
     assert in_words(rules) == "check.a: 3, not null: 2,000"
+
+
+def test_what_is_carried_is_read_as_it_was_written() -> None:
+    carried = Carried(3, "a-commit", 17, ("shop.a", "shop.b"))
+    outbox = Outbox(5, (OutboxPart("shop.home", "a", 1, 2, carried), OutboxPart("shop.home", "b", 3, 4)), widest=7)
+
+    assert Outbox.from_fields(outbox.to_fields()) == outbox
+
+
+@pytest.mark.parametrize(
+    "fields", [[1, [], 2, 3], [1, [["t", "f", 1, 2, [1, "c", 0, []], 6]]], [1, [["t", "f", 1, 2, 7]]]]
+)
+def test_more_than_there_is_in_an_outbox_is_refused(fields: list[object]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Outbox.from_fields(fields)
+
+
+def test_an_outbox_of_what_is_only_carried_has_a_number_of_its_own() -> None:
+    carried = OutboxPart("shop.home", "a", 1, 2, Carried(3, "a-commit", 17, ("shop.a",)))
+
+    found = next_outbox(Outbox(5, widest=2), (carried,), at_least=9, widest=1)
+
+    assert found == Outbox(9, (carried,), widest=2)

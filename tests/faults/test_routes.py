@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -643,8 +643,8 @@ def refuse_deliveries(tables: Routed, name: str, patch: pytest.MonkeyPatch) -> N
 
     deliver = Courier.deliver
 
-    def refused(own: Courier, owed: Owed) -> bool:
-        if owed.part.table == tables.table(name).table:
+    def refused(own: Courier, owed: Sequence[Owed]) -> int:
+        if owed[0].part.table == tables.table(name).table:
             raise StorageError("the store refuses")
         return deliver(own, owed)
 

@@ -9,6 +9,7 @@ __all__ = ["ROUTES_MUTANTS"]
 FAULTS = "tests/faults/test_routes.py"
 MODEL = "tests/model/test_routes_model.py"
 SINK = "tests/sink/test_routes.py"
+REGIONS = "tests/faults/test_regions.py"
 OUTBOX = "paimon_sink/route/outbox.py"
 DELIVER = "paimon_sink/route/deliver.py"
 TASK = "paimon_sink/route/task.py"
@@ -61,8 +62,8 @@ ROUTES_MUTANTS = (
         "other-table-gets-the-rows",
         "a table that was made anew does not get rows of the one before",
         DELIVER,
-        "        if table.identity != part.table_identity:\n            log.warning(",
-        "        if False:\n            log.warning(",
+        "        left = [each for each in owed if table.identity == each.part.table_identity]\n",
+        "        left = list(owed)\n",
         (f"{FAULTS}::test_a_table_that_was_dropped_and_made_anew_before_its_delivery_does_not_get_the_old_rows",),
     ),
     Mutant(
@@ -168,5 +169,65 @@ ROUTES_MUTANTS = (
         "FanOut(attempt, self.budget)",
         "FanOut(attempt, Budget(self.budget.limits))",
         (f"{SINK}::test_all_tables_of_a_task_share_one_budget_of_memory",),
+    ),
+    # ------------------------------------------------------------ tables that fail for a while
+    Mutant(
+        "fold-of-before",
+        "a fold is made anew when another brought in some of its batches",
+        "paimon_sink/commit/coordinator.py",
+        "        if plan.follows is not None and plan.follows != last:\n",
+        "        if False:\n",
+        (
+            f"{REGIONS}::test_a_zombie_that_brings_in_one_batch_while_its_successor_folds_it_with_the_next_doubles_"
+            "nothing",
+        ),
+    ),
+    Mutant(
+        "files-of-a-fold-are-dropped",
+        "files of a fold that is in already stay: others may have brought them in one by one",
+        "paimon_sink/commit/coordinator.py",
+        "        if is_replay and run.asked.follows is None:\n",
+        "        if is_replay:\n",
+        (f"{REGIONS}::test_no_file_of_a_fold_goes_when_all_of_it_is_in_by_then",),
+    ),
+    Mutant(
+        "carried-without-a-bound",
+        "past a bound the next batch waits",
+        OUTBOX,
+        "        if not passed:\n            return widest\n",
+        "        if True:\n            return widest\n",
+        (f"{REGIONS}::test_past_a_bound_the_next_batch_is_in_no_table_and_the_restart_delivers_everything_once",),
+    ),
+    Mutant(
+        "carried-is-forgotten",
+        "what is carried goes into the outbox of the next batch",
+        "paimon_sink/commit/outbox.py",
+        "        parts = (*self.parts, *carried)\n",
+        "        parts = self.parts\n",
+        (f"{REGIONS}::test_batches_that_were_carried_arrive_as_one_snapshot_with_all_rows_in_order",),
+    ),
+    Mutant(
+        "silent-users-lose-what-they-carry",
+        "who carries something stays in the ledger",
+        "paimon_sink/commit/outbox.py",
+        "                if not left:\n",
+        "                if True:\n",
+        (f"{REGIONS}::test_what_a_silent_user_carries_stays_in_the_ledger",),
+    ),
+    Mutant(
+        "everything-is-carried",
+        "only what ails one table is carried",
+        OUTBOX,
+        "        if self.is_regional and all(isinstance(reason, _CARRIED) for reason in failed.values()):\n",
+        "        if self.is_regional:\n",
+        (f"{REGIONS}::test_an_error_that_is_not_of_one_table_fails_the_batch",),
+    ),
+    Mutant(
+        "share-of-the-last-batch",
+        "the share is of the most tables that a batch had",
+        "paimon_sink/core/regions.py",
+        "    of = max(widest, len(batch | lacking.keys()))\n",
+        "    of = len(batch | lacking.keys())\n",
+        (f"{REGIONS}::test_bounds_hold_over_restarts_with_rows_for_few_tables",),
     ),
 )

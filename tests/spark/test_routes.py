@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from paimon_sink.errors import OptionError, SchemaMismatchError, cause_of
+import paimon_sink
+from paimon_sink.errors import OptionError, SchemaMismatchError, TablesBehindError, cause_of
 from tests.spark.support import Checkpoint, load
+from tests.support.lake import Lake
 from tests.support.places import Place, places
 from tests.support.routed import Routed
 
@@ -133,6 +137,44 @@ def test_a_loop_of_foreach_batch_becomes_one_option(
     tables.assert_in(a=[0, 2, 10, 12], b=[1, 3, 11, 13])
 
 
+def test_a_table_that_fails_for_a_while_is_carried_and_settled_after_the_run(
+    spark: SparkSession, local_lake: Lake, events: Events, checkpoint: Checkpoint
+) -> None:
+    tables = Routed(local_lake)
+    regional = {"regional": "true", "regional.maxShare": "0.5", "regional.timeout": "5m", "commitUser": "loader"}
+    options = routing(tables, **regional)
+    events.add(*({"id": number, "to": "abc"[number]} for number in range(3)))
+    stream = events.stream(spark, "id long, to string")
+    checkpoint.run(stream, options)
+
+    with _without_snapshots(tables.table("b")):
+        for batch in (1, 2):
+            events.add(*({"id": 10 * batch + number, "to": "abc"[number]} for number in range(3)))
+        checkpoint.run(stream, options)
+        assert (tables.ids("a"), tables.ids("c")) == ([0, 10, 20], [2, 12, 22])
+        with pytest.raises(TablesBehindError, match=r"\.b: "):
+            paimon_sink.settle(**options)
+    settled = paimon_sink.settle(**options)
+
+    assert settled.left == {}
+    tables.assert_in(a=[0, 10, 20], b=[1, 11, 21], c=[2, 12, 22])
+    assert tables.table("b").batch_ids() == [0, 2]
+
+
+@contextmanager
+def _without_snapshots(lake: Lake) -> Iterator[None]:
+    """Nobody can commit to the table, or read it, for a while."""
+    snapshots = Path(lake.open().location) / "snapshot"
+    away = snapshots.with_name("away")
+    snapshots.rename(away)
+    snapshots.write_text("no directory")
+    try:
+        yield
+    finally:
+        snapshots.unlink()
+        away.rename(snapshots)
+
+
 def test_what_is_wrong_is_told_before_the_first_row_and_a_wrong_route_by_its_name(
     spark: SparkSession, tables: Routed
 ) -> None:
@@ -147,8 +189,7 @@ def test_what_is_wrong_is_told_before_the_first_row_and_a_wrong_route_by_its_nam
     assert isinstance(missing, OptionError)
     assert "did you mean to?" in str(missing)
     assert "only appends are routed" in str(refusal("overwrite"))
-    carried = refusal(regional="true")
-    assert "regional" in str(carried)
+    assert "regional is for streams, not for batch writes" in str(refusal(regional="true"))
     unknown = refusal()
     assert isinstance(unknown, SchemaMismatchError)
     assert "'elsewhere.b'" in str(unknown)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from paimon_sink import PwcDataSource
-from paimon_sink.core.errors import TableNotFoundError
+from paimon_sink.core.errors import StorageError, TableNotFoundError
 from paimon_sink.core.messages import RoutedFiles
 from paimon_sink.core.options import Options, Purpose
 from paimon_sink.formats.registry import parse_options
 from paimon_sink.maintain.quarantine_sums import opener
 from paimon_sink.maintain.verify import verify
+from paimon_sink.route.deliver import Courier, Owed
 from paimon_sink.route.settle import Settled, settle_home
 from paimon_sink.route.spare import Spare
 from paimon_sink.route.sums import RouteSums
@@ -23,7 +26,7 @@ from tests.support.batches import opened
 from tests.support.lake import Lake
 from tests.support.whole import assert_whole
 
-__all__ = ["ID_AND_ROUTE", "Routed", "Row", "routed", "routed_rows"]
+__all__ = ["ID_AND_ROUTE", "Routed", "Row", "refusing", "routed", "routed_rows"]
 
 ID_AND_ROUTE = StructType([StructField("id", LongType()), StructField("to", StringType())])
 Row = tuple[int, str | None]
@@ -99,7 +102,12 @@ class Routed:
         self.job(identifier).commit([message])
 
     def settle(self) -> Settled:
-        own = {key: text for key, text in self.lake.all_options().items() if key != "table"}
+        kept = ("table", "route", "regional", "quarantine", "check")
+        own = {
+            key: text
+            for key, text in self.lake.all_options().items()
+            if key == "tableFormat" or not key.startswith(kept)
+        }
         options = {**own, "table": self.home.table}
         return settle_home(parse_options(options, purpose=Purpose.STREAM_WRITE))
 
@@ -151,3 +159,18 @@ class Routed:
 
 def routed(lake: Lake) -> Routed:
     return Routed(lake)
+
+
+@contextmanager
+def refusing(tables: Routed, *names: str) -> Iterator[None]:
+    """These tables take no batch."""
+    deliver = Courier.deliver
+
+    def refused(own: Courier, owed: Sequence[Owed]) -> int:
+        if owed[0].part.table in {tables.table(name).table for name in names}:
+            raise StorageError("the store refuses")
+        return deliver(own, owed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Courier, "deliver", refused)
+        yield

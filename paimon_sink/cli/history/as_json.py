@@ -107,6 +107,8 @@ def _entry(entry: BatchFigures) -> dict[str, Any]:
         "table_rows": entry.table_rows,
         "routed": entry.routed,
         "routed_tables": entry.routed_tables,
+        "carried": entry.carried,
+        "carried_tables": entry.carried_tables,
         "routed_by": entry.routed_by,
         "routed_batch": entry.routed_batch,
         "quarantined": entry.quarantined,

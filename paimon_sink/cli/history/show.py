@@ -97,6 +97,7 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
     has_bad = any(entry.quarantined for entry in entries)
     users = [_name(entry.routed_by or entry.commit_user) for entry in entries]
     is_home = any(entry.routed is not None for entry in entries)
+    carries = any(entry.carried for entry in entries)
     has_watermark = any(entry.watermark_ms is not None for entry in entries)
     # Where all are appends, which nobody doubts, the kind is the first to go; the id of a snapshot never goes.
     is_plain = {entry.kind for entry in entries} <= {"append"}
@@ -109,6 +110,7 @@ def _entry_columns(entries: Sequence[BatchFigures], *, with_day: bool) -> list[C
         Column("rows", [count(entry.rows) for entry in entries]),
         *([Column("routed", [count(entry.routed) for entry in entries])] if is_home else []),
         *([Column("tables", [count(entry.routed_tables) for entry in entries], leaves=9)] if is_home else []),
+        *([Column("carried", [count(entry.carried) for entry in entries])] if carries else []),
         *([Column("bad", [count(entry.quarantined) for entry in entries])] if has_bad else []),
         Column("files", [count(entry.files) for entry in entries], leaves=4),
         Column("small", [count(entry.small_files) for entry in entries], leaves=6),

@@ -7,7 +7,8 @@ from typing import Literal
 
 from paimon_sink.core import option_values as values
 from paimon_sink.core.names import parse_table_name
-from paimon_sink.core.option_fields import WRITES, OptionGroup, Section, option, option_family
+from paimon_sink.core.option_fields import STREAMS, WRITES, OptionGroup, Section, option, option_family
+from paimon_sink.core.regions import RegionBounds
 from paimon_sink.core.routes import database_names, table_patterns
 
 __all__ = ["RouteOptions"]
@@ -89,6 +90,73 @@ class RouteOptions(OptionGroup):
         purposes=WRITES,
         switch="routeColumn",
     )
+    regional: bool = option(
+        "regional",
+        parse=values.boolean,
+        default="false",
+        doc=(
+            "Carry a table whose commit fails instead of failing the batch: the others go on, and it gets its batches, "
+            "in order and once, when it takes them again. [Bounded](regions.md#tables-that-fail-for-a-while)."
+        ),
+        example="true",
+        purposes=STREAMS,
+        switch="routeColumn",
+        instead="a batch write has no next batch that could bring in what was carried, so leave it out.",
+    )
+    regional_by: str = option(
+        "regional.by",
+        parse=values.region_kind,
+        default="table",
+        doc="What may be carried: a `table`. Partitions of one are not there yet.",
+        example="table",
+        purposes=STREAMS,
+        switch="regional",
+    )
+    regional_max_consecutive: int = option(
+        "regional.maxConsecutive",
+        parse=values.count(at_least=1, at_most=1000),
+        default="10",
+        doc="A table that was carried so many batches in a row stops the query until all that is carried is delivered.",
+        example="3",
+        purposes=STREAMS,
+        switch="regional",
+    )
+    regional_max_age_ms: int = option(
+        "regional.maxAge",
+        parse=values.duration_ms(at_least="1s", at_most="20h"),
+        default="45m",
+        doc="The same where the oldest batch that is carried is as old as this.",
+        example="10m",
+        purposes=STREAMS,
+        switch="regional",
+    )
+    regional_max_bytes: int = option(
+        "regional.maxBytes",
+        parse=values.size_bytes(at_least="1b", at_most="1024gb"),
+        default="1gb",
+        doc="The same where so much is carried.",
+        example="10gb",
+        purposes=STREAMS,
+        switch="regional",
+    )
+    regional_max_share: float = option(
+        "regional.maxShare",
+        parse=values.share,
+        default="0.3",
+        doc="The same where a larger share of the tables is carried.",
+        example="0.5",
+        purposes=STREAMS,
+        switch="regional",
+    )
+    regional_timeout_ms: int = option(
+        "regional.timeout",
+        parse=values.duration_ms(at_least="1ms", at_most="1h"),
+        default="30s",
+        doc="A table that does not answer for so long is carried.",
+        example="10s",
+        purposes=STREAMS,
+        switch="regional",
+    )
     per_table: Mapping[str, str] = option_family(
         "route.",
         doc=(
@@ -98,3 +166,9 @@ class RouteOptions(OptionGroup):
         example="route.orders.partitionBy=day",
         purposes=WRITES,
     )
+
+    @property
+    def bounds(self) -> RegionBounds:
+        return RegionBounds(
+            self.regional_max_consecutive, self.regional_max_age_ms, self.regional_max_bytes, self.regional_max_share
+        )
