@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "connect.ipynb"
 
 def test_every_cell_runs_and_says_what_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PWC_DIRECTORY", str(tmp_path))
+    # As in a shell where the environment is activated: the server takes the python3 on PATH.
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = _read(NOTEBOOK, as_version=4)
 
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
