@@ -34,6 +34,8 @@ SPARK_KAFKA = (
 _POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>pwc</groupId><artifactId>broker</artifactId><version>1</version><dependencies><dependency>
 <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA}</version>
+</dependency><dependency>
+<groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{KAFKA}</version>
 </dependency></dependencies></project>"""
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
