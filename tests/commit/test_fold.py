@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from paimon_sink.commit.fold import commit_kind, fold, fold_job, written_files
+from paimon_sink.commit.fold import commit_kind, fold, fold_job, routed_files, written_files
 from paimon_sink.core.errors import MessageError, OptionError, TableChangedError
-from paimon_sink.core.messages import DataFile, TaskMessage
+from paimon_sink.core.messages import DataFile, RoutedFiles, TaskMessage
 from paimon_sink.core.option_groups import CommitOptions
 from paimon_sink.core.options import Purpose
 from paimon_sink.formats.registry import parse_options
@@ -229,3 +229,11 @@ def test_only_a_job_with_an_identifier_comes_in_any_order() -> None:
     stream = folded(message(file()))
     assert stream is not None
     assert not stream.in_any_order
+
+
+def test_a_table_that_rows_chose_and_that_is_another_one_by_now_fails_the_batch() -> None:
+    def chosen(identity: str) -> TaskMessage:
+        return replace(message(), routed=(RoutedFiles("shop.orders", identity, frozenset({0}), (file(),)),))
+
+    with pytest.raises(TableChangedError, match=r"shop\.orders: the table was dropped and created again"):
+        routed_files([chosen("table-1"), None, chosen("table-2")])
