@@ -240,6 +240,8 @@ class Routes:
             by_table.setdefault(each.part.table, []).append(each)
         found = self._at_once({table: partial(self.courier.deliver, some) for table, some in by_table.items()})
         failed = {table: result.reason for table, result in found.items() if isinstance(result, Failed)}
+        # What failed before and is delivered now is not noted as failing.
+        self._why.clear()
         if not failed:
             return ()
         if self.is_regional and all(isinstance(reason, _CARRIED) for reason in failed.values()):

@@ -140,6 +140,19 @@ def test_a_table_that_fails_is_tried_once_a_batch(tables: Routed) -> None:
 
 
 @pytest.mark.fault(104)
+def test_tables_that_fail_in_turns_are_each_carried_only_while_they_fail(tables: Routed) -> None:
+    batch(tables, 0)
+    for number, name in ((1, "b"), (2, "c"), (3, "b"), (4, "a")):
+        with refusing(tables, name):
+            batch(tables, number)
+        assert [each.table for each in waiting(tables)] == [tables.table(name).table]
+        assert [each.why for each in waiting(tables)] == ["the store refuses"]
+
+    batch(tables, 5)
+    tables.assert_in(**{name: [10 * number + place for number in range(6)] for place, name in enumerate("abc", 1)})
+
+
+@pytest.mark.fault(104)
 def test_what_is_carried_is_delivered_by_hand_and_says_what_is_left(tables: Routed) -> None:
     batch(tables, 0)
     with refusing(tables, "b"):
