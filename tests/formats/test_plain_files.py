@@ -11,6 +11,7 @@ import pytest
 from paimon_sink.formats.values import NEWEST
 from tests.support import tasks
 from tests.support.column_changes import CHANGES, add
+from tests.support.engines import other_engine
 from tests.support.iceberg_engine import native
 from tests.support.lake import Lake
 from tests.support.places import Place, places
@@ -42,6 +43,14 @@ def test_files_have_their_columns_under_the_names_of_today_or_not(
     change(orders)
 
     assert are_plain(orders) == is_plain
+
+
+def test_a_column_of_another_case_is_none_of_today(lake: Lake) -> None:
+    tasks.append(lake, 0, pa.table({"id": [1], "DAY": ["a"]}))
+    other_engine(lake).drop_column("DAY")
+    other_engine(lake).add_column("day")
+
+    assert not are_plain(lake)
 
 
 def test_a_column_with_a_default_value_is_not_null_in_files_without_it(local_lake: Lake) -> None:

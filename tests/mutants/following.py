@@ -203,14 +203,6 @@ FOLLOWING_MUTANTS = (
         ("tests/follow/test_far.py::test_what_comes_before_a_broken_manifest_is_delivered",),
     ),
     Mutant(
-        "follow-rest-of-a-snapshot-forgotten",
-        "a driver that starts again goes on in the middle of a snapshot",
-        ENUMERATOR,
-        "        return self._named(start)\n\n    def _named",
-        "        return replace(self._named(start), file=start.files, group=0)\n\n    def _named",
-        (f"{FAULTS}::test_a_driver_killed_at_each_step_delivers_every_row_once",),
-    ),
-    Mutant(
         "follow-name-looked-at-once",
         "of two queries that took one name at the same time one is stopped",
         "paimon_sink/follow/pin.py",

@@ -26,7 +26,7 @@ READS_MUTANTS = (
         "paimon_sink/formats/paimon/scans.py",
         "        names = {field.name.lower() for field in then.values()}\n",
         "        names = {field.name for field in then.values()}\n",
-        (f"{PLAIN}::test_files_have_their_columns_under_the_names_of_today_or_not",),
+        (f"{PLAIN}::test_a_column_of_another_case_is_none_of_today",),
     ),
     Mutant(
         "paimon-plain-without-default",
