@@ -32,7 +32,7 @@ def message_of_version(version: Any) -> PwcCommitMessage:
 def test_a_message_of_another_version_is_refused_by_its_version(local_lake: Lake, version: Any) -> None:
     local_lake.append(0, rows(0))
 
-    with pytest.raises(MessageError, match=f"version {version!r}.*reads versions 1 to 3"):
+    with pytest.raises(MessageError, match=f"version {version!r}.*reads versions 1 to 4"):
         local_lake.commit(1, local_lake.write(rows(1)), message_of_version(version))
 
     assert local_lake.batch_ids() == [0]

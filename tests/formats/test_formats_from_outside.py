@@ -179,7 +179,7 @@ def test_what_a_format_does_not_name_it_does_not_have() -> None:
 
     assert set(features.values()) == {NO}
     assert not any(features.values())
-    assert len(features) == 36
+    assert len(features) == 37
 
 
 # ---------------------------------------------------------------- what they say is what they do
