@@ -31,7 +31,8 @@ def place(request: pytest.FixtureRequest) -> Place:
 def orders(spark: SparkSession, lake: Lake) -> Lake:
     """Three snapshots of two rows each."""
     for start in (0, 2, 4):
-        save(spark.range(start, start + 2).selectExpr("id", "concat('day ', id) as day", "id / 2 as half"), lake)
+        day = "nullif(concat('day ', id), '') as day"
+        save(spark.range(start, start + 2).selectExpr("id", day, "id / 2 as half"), lake)
     return lake
 
 
@@ -185,7 +186,8 @@ def test_load_gives_the_same_rows_after_columns_changed(
 
     ours = load(spark, orders)
     assert (BY_SPARK if is_plain else BY_US) in way_taken(caplog)
-    assert rows.schema == ours.schema
+    # To Spark's Parquet reader every column may be null.
+    assert rows.schema.simpleString() == ours.schema.simpleString()
     assert sorted(map(str, rows.collect())) == sorted(map(str, ours.collect()))
     for name in ours.columns:
         condition = f"`{name}` IS NULL"
