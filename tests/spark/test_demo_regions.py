@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
+@pytest.mark.long
 def test_the_demo_of_regions_adds_up(tmp_path: Path) -> None:
     ended = subprocess.run(
         [
