@@ -31,7 +31,7 @@ SPARK_KAFKA = (
 )
 """What ``--packages`` would bring, for Spark 4.1."""
 
-_POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+_POM = f"""<project><modelVersion>4.0.0</modelVersion>
 <groupId>pwc</groupId><artifactId>broker</artifactId><version>1</version><dependencies><dependency>
 <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA}</version>
 </dependency><dependency>

@@ -273,15 +273,11 @@ class Sink:
         )
 
     def _coordinator(self) -> Coordinator:
-        options = self.options
+        options, policy, table = self.options, self._policy, self._table_that_decides()
         if options.is_routed:
-            return self._home_coordinator()
-        try:
-            # What is done after the commit may write, too.
-            table = open_table(options.table, compression=options.write.compression)
-        except TableNotFoundError as error:
-            raise TableChangedError.dropped(options.table.label) from error
-        policy = self._policy
+            # Listeners and upkeep are those of the tables.
+            routes = Routes(table, options, policy, load_listeners=listeners_of)
+            return Coordinator(table, policy, options.commit.snapshot_properties, outboxes=routes)
         return Coordinator(
             table,
             policy,
@@ -292,20 +288,16 @@ class Sink:
             outboxes=Quarantine(table, options.table, options.quarantine, policy),
         )
 
-    def _home_coordinator(self) -> Coordinator:
-        """Of a write whose rows choose their tables. Listeners and upkeep are those of the tables."""
+    def _table_that_decides(self) -> Table:
+        """The one whose ledger decides a batch: of a write whose rows choose their tables, the home."""
         options = self.options
         try:
-            home = Tables(options).home()
+            if options.is_routed:
+                return Tables(options).home()
+            # What is done after the commit may write, too.
+            return open_table(options.table, compression=options.write.compression)
         except TableNotFoundError as error:
             raise TableChangedError.dropped(options.table.label) from error
-        policy = self._policy
-        return Coordinator(
-            home,
-            policy,
-            options.commit.snapshot_properties,
-            outboxes=Routes(home, options, policy, load_listeners=listeners_of),
-        )
 
 
 def listeners_of(options: Options, table: Table) -> Mapping[str, CommitListener]:

@@ -40,6 +40,12 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert list(broken_links(page, page.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.parametrize("target", ["demo", "test", "wheel"])
+def test_the_readme_shows_what_a_clone_is_good_for(target: str) -> None:
+    assert f"make {target}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
 def test_a_link_that_leads_nowhere_is_noticed() -> None:
     text = "# Here\n[a](#here) [b](#there) [c](docs/no-such-page.md) [d](docs/glossary.md#no-such-heading)"
 

@@ -28,7 +28,7 @@ from paimon_sink.maintain.after_commit import post_commit_maintenance
 from paimon_sink.route.manifest import Manifest
 from paimon_sink.route.tables import Tables, home_name, own_options
 
-__all__ = ["Courier", "LoadListeners", "Owed", "no_listeners", "receiver_of"]
+__all__ = ["Courier", "LoadListeners", "Owed", "last_taken", "no_listeners", "receiver_of"]
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,12 @@ def receiver_of(home: Table, commit_user: str) -> str:
     """The commit user under which tables keep what a user of a home brought them."""
     # Some formats tell tables apart by the time they were made, which two homes may share.
     return receiving_user(f"{home.label} {home.identity}", commit_user)
+
+
+def last_taken(table: Table, receiver: str) -> int:
+    """The highest number that a table has of a receiving user."""
+    entry = table.commits.load_head(commit_user=receiver).ledger.entries.get(receiver)
+    return NONE_TAKEN if entry is None else entry.batch_id
 
 
 @dataclass(frozen=True)
@@ -160,12 +166,7 @@ class Courier:
         table = self._table(owed.part.table)
         if table.identity != owed.part.table_identity:
             return None
-        return self._last(table, owed.manifest.commit_user) >= owed.number
-
-    def _last(self, table: Table, commit_user: str) -> int:
-        user = receiver_of(self.home, commit_user)
-        entry = table.commits.load_head(commit_user=user).ledger.entries.get(user)
-        return NONE_TAKEN if entry is None else entry.batch_id
+        return last_taken(table, receiver_of(self.home, owed.manifest.commit_user)) >= owed.number
 
     def _bring_in(self, table: Table, owed: Sequence[Owed]) -> None:
         """Several batches become one snapshot. Folded anew while others bring in some of them."""
@@ -173,7 +174,7 @@ class Courier:
             self._commit(table, owed, follows=None)
             return
         for _ in range(_FOLDS):
-            last = self._last(table, owed[0].manifest.commit_user)
+            last = last_taken(table, receiver_of(self.home, owed[0].manifest.commit_user))
             left = [each for each in owed if each.number > last]
             if not left:
                 return

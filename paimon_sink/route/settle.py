@@ -98,8 +98,7 @@ def _waiting_of(home: Table, options: Options, user: str, entry: LedgerEntry, cl
             for each in routes.owed(entry, part):
                 since_ms[each.number] = entry.at_ms if part.carried is None else part.carried.since_ms
                 owed.setdefault(each.part.table, []).append(each)
-    courier = Courier(home, options, clock=clock)
-    works = {table: partial(_lacking, courier, some) for table, some in owed.items()}
+    works = {table: partial(_lacking, routes.courier, some) for table, some in owed.items()}
     why = _noted(home, user)
     for table, found in at_once(works, threads=options.route.threads).items():
         lacking = found.value if isinstance(found, Done) else owed[table]

@@ -15,7 +15,7 @@ from paimon_sink.core.properties import OUTBOX_OF, QUARANTINED, ROUTED, ROWS, RO
 from paimon_sink.formats.audit import Problem, ProblemKind
 from paimon_sink.formats.contract import Table
 from paimon_sink.formats.values import SnapshotInfo
-from paimon_sink.route.deliver import receiver_of
+from paimon_sink.route.deliver import last_taken, receiver_of
 from paimon_sink.route.manifest import Manifest, is_manifest, read_manifest
 from paimon_sink.route.tables import Tables
 
@@ -125,11 +125,9 @@ class _Receiver:
         if found is not None:
             self.expected.setdefault(found.snapshot_id, {})[snapshot.commit_id or ""] = part.rows
             return None
-        user = receiver_of(home, snapshot.commit_user or "")
         if self.table is not None:
             # Its snapshot there has expired, or it never came.
-            entry = self.table.commits.load_head(commit_user=user).ledger.entries.get(user)
-            if entry is not None and entry.batch_id >= number:
+            if last_taken(self.table, receiver_of(home, snapshot.commit_user or "")) >= number:
                 return None
         elif not _is_newest(home, snapshot):
             # It was delivered before the next one was put, and the table was dropped since.
